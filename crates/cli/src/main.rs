@@ -1,0 +1,2 @@
+//! The `molten` binary.
+fn main() {}

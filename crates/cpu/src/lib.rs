@@ -1,0 +1,1 @@
+//! What one user does with a model.

@@ -1,0 +1,5 @@
+//! The GGUF container.
+
+mod metadata;
+
+pub use metadata::{Metadata, Value};

@@ -1,0 +1,16 @@
+//! What an LFM2 / LFM2.5 model *is*: configuration, shapes, weight files, tokenizer, chat template,
+//! tool-call syntax, and the FP32 reference forward pass.
+//!
+//! This crate knows no device and no session; everything above builds on it.
+
+pub mod config;
+pub mod error;
+pub mod gguf;
+pub mod quant;
+pub mod tensor;
+pub mod weights;
+
+pub use config::{Config, FfnKind, LayerKind, MoeConfig};
+pub use error::{Error, Result};
+pub use tensor::{FfnPart, LayerTensor, TensorId};
+pub use weights::WeightSource;
