@@ -1,7 +1,7 @@
 //! The model's configuration, from `config.json` (both generations of field names) or GGUF metadata.
 
-mod gguf;
-mod json;
+pub mod gguf;
+pub(crate) mod json;
 mod validate;
 
 /// What mixes tokens in a layer.
@@ -120,6 +120,8 @@ impl Config {
     /// # Panics
     /// When the model is dense: a fault of the caller, not of the input.
     pub fn moe(&self) -> &MoeConfig {
-        self.moe.as_ref().expect("only MoE layers ask for the MoE part")
+        self.moe
+            .as_ref()
+            .expect("only MoE layers ask for the MoE part")
     }
 }

@@ -5,8 +5,10 @@
 
 pub mod config;
 pub mod error;
+pub mod family;
 pub mod gguf;
 pub mod quant;
+pub mod shapes;
 pub mod tensor;
 pub mod weights;
 
