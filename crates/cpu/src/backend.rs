@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use engine::sampler::{log_sum_exp, top_logprobs};
 use engine::{
-    Backend, Cancel, Capabilities, Control, Decode, DeviceInfo, DeviceKind, Error, Finish, Flow, PAGE, Result,
-    Scores, Token, TokenSink, Want,
+    Backend, Cancel, Capabilities, Control, Decode, DeviceInfo, DeviceKind, Error, Finish, Flow,
+    PAGE, Result, Scores, Token, TokenSink, Want,
 };
 use lfm2::weights::WeightSource;
 
@@ -28,7 +28,11 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { threads: None, isa: None, context: 4096 }
+        Self {
+            threads: None,
+            isa: None,
+            context: 4096,
+        }
     }
 }
 
@@ -59,13 +63,22 @@ impl Cpu {
             return Err(Error::Input(format!(
                 "this processor has no {}; available: {}",
                 isa.name(),
-                Isa::available().iter().map(|i| i.name()).collect::<Vec<_>>().join(", ")
+                Isa::available()
+                    .iter()
+                    .map(|i| i.name())
+                    .collect::<Vec<_>>()
+                    .join(", ")
             )));
         }
         if options.context == 0 {
-            return Err(Error::Input("a context of 0 tokens holds nothing; give at least 1".to_owned()));
+            return Err(Error::Input(
+                "a context of 0 tokens holds nothing; give at least 1".to_owned(),
+            ));
         }
-        let threads = options.threads.unwrap_or_else(|| allowed_processors().len()).clamp(1, 512);
+        let threads = options
+            .threads
+            .unwrap_or_else(|| allowed_processors().len())
+            .clamp(1, 512);
         let team = Team::new(threads);
         let model = Model::load(source, &team, progress)?;
         // Room for the sequence in use and for a fork of it.
@@ -103,17 +116,32 @@ impl Cpu {
         progress: &mut dyn FnMut(usize),
     ) -> Result<usize> {
         self.check(s, tokens)?;
-        let cx = Context { team: &self.team, isa: self.isa };
+        let cx = Context {
+            team: &self.team,
+            isa: self.isa,
+        };
         let vocab = self.model.config.vocab_size;
         let mut done = 0;
         s.pending = false;
         while done < tokens.len() {
             let n = (PAGE - s.position % PAGE).min(tokens.len() - done);
             let at: Vec<usize> = (0..n).filter(|i| rows(done + i)).collect();
-            let wanted = if at.is_empty() { Wanted::Nothing } else { Wanted::Rows(&at) };
+            let wanted = if at.is_empty() {
+                Wanted::Nothing
+            } else {
+                Wanted::Rows(&at)
+            };
             let part = &tokens[done..done + n];
-            let out =
-                chunk(&cx, &self.model, &mut self.memory, s, &mut self.scratch, part, &wanted, cancel)?;
+            let out = chunk(
+                &cx,
+                &self.model,
+                &mut self.memory,
+                s,
+                &mut self.scratch,
+                part,
+                &wanted,
+                cancel,
+            )?;
             let Some(out) = out else { return Ok(done) };
             for (i, row) in at.iter().zip(out.chunks_exact(vocab)) {
                 on_rows(done + i, row);
@@ -127,11 +155,16 @@ impl Cpu {
     fn check(&self, s: &State, tokens: &[u32]) -> Result<()> {
         let need = s.position + tokens.len();
         if need > self.context {
-            return Err(Error::Context { need, have: self.context });
+            return Err(Error::Context {
+                need,
+                have: self.context,
+            });
         }
         let vocab = self.model.config.vocab_size;
         match tokens.iter().find(|t| **t as usize >= vocab) {
-            Some(t) => Err(Error::Input(format!("token {t} is outside the vocabulary of {vocab}"))),
+            Some(t) => Err(Error::Input(format!(
+                "token {t} is outside the vocabulary of {vocab}"
+            ))),
             None => Ok(()),
         }
     }
@@ -203,7 +236,12 @@ impl Backend for Cpu {
         self.advance(s, tokens, &c.cancel, progress)
     }
 
-    fn decode(&mut self, s: &mut State, d: &mut Decode<'_>, sink: &mut dyn TokenSink) -> Result<Finish> {
+    fn decode(
+        &mut self,
+        s: &mut State,
+        d: &mut Decode<'_>,
+        sink: &mut dyn TokenSink,
+    ) -> Result<Finish> {
         if !s.pending {
             return Err(Error::NoLogits);
         }
@@ -234,8 +272,12 @@ impl Backend for Cpu {
             }
             let token = Token {
                 id,
-                logprob: d.top_logprobs.map(|_| s.logits[id as usize] - log_sum_exp(&s.logits)),
-                top: d.top_logprobs.map_or_else(Vec::new, |k| top_logprobs(&s.logits, k)),
+                logprob: d
+                    .top_logprobs
+                    .map(|_| s.logits[id as usize] - log_sum_exp(&s.logits)),
+                top: d
+                    .top_logprobs
+                    .map_or_else(Vec::new, |k| top_logprobs(&s.logits, k)),
             };
             let flow = sink.push(std::slice::from_ref(&token));
             if flow == (Flow::Stop { keep: 0 }) {
@@ -288,7 +330,10 @@ impl Backend for Cpu {
 
     fn hidden(&mut self, s: &mut State, tokens: &[u32]) -> Result<Vec<f32>> {
         self.check(s, tokens)?;
-        let cx = Context { team: &self.team, isa: self.isa };
+        let cx = Context {
+            team: &self.team,
+            isa: self.isa,
+        };
         s.pending = false;
         let mut out = Vec::new();
         let mut rest = tokens;
@@ -321,7 +366,9 @@ impl Backend for Cpu {
 
     fn import(&mut self, s: &mut State, bytes: &[u8]) -> Result<()> {
         if s.position + bytes.len() / self.memory.export_len().max(1) * PAGE > self.context {
-            return Err(Error::Input("the saved session is longer than this context".to_owned()));
+            return Err(Error::Input(
+                "the saved session is longer than this context".to_owned(),
+            ));
         }
         self.memory.import(s, bytes)
     }
@@ -333,5 +380,8 @@ fn processor_name() -> String {
     cpuinfo
         .lines()
         .find_map(|l| l.strip_prefix("model name")?.split_once(':'))
-        .map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned())
+        .map_or_else(
+            || std::env::consts::ARCH.to_owned(),
+            |(_, name)| name.trim().to_owned(),
+        )
 }

@@ -114,12 +114,30 @@ fn block(
 ) {
     s.input.norm(cx, &s.x, &layer.operator_norm, c.norm_eps);
     match &layer.mixer {
-        Mixer::Conv { input, taps, output } => {
+        Mixer::Conv {
+            input,
+            taps,
+            output,
+        } => {
             conv::forward(cx, c, s, state, mixers.0, input, taps, output, t);
             mixers.0 += 1;
         }
-        Mixer::Attention { q, k, v, q_norm, k_norm, output } => {
-            let w = attention::Weights { q, k, v, q_norm, k_norm, output };
+        Mixer::Attention {
+            q,
+            k,
+            v,
+            q_norm,
+            k_norm,
+            output,
+        } => {
+            let w = attention::Weights {
+                q,
+                k,
+                v,
+                q_norm,
+                k_norm,
+                output,
+            };
             attention::forward(cx, c, s, memory, state, mixers.1, &w, t);
             mixers.1 += 1;
         }
@@ -151,7 +169,11 @@ fn finish(cx: &Context<'_>, model: &Model, s: &mut Scratch, wanted: &Wanted<'_>)
             out
         }
         Wanted::Rows(at) => {
-            let x: Vec<f32> = at.iter().flat_map(|i| &s.x[i * h..][..h]).copied().collect();
+            let x: Vec<f32> = at
+                .iter()
+                .flat_map(|i| &s.x[i * h..][..h])
+                .copied()
+                .collect();
             s.input.norm(cx, &x, &model.final_norm, eps);
             let mut logits = vec![0.0; at.len() * model.config.vocab_size];
             matmul(cx, &mut [Job::all(&model.embedding, &s.input, &mut logits)]);

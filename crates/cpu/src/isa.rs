@@ -17,7 +17,13 @@ pub enum Isa {
 
 impl Isa {
     /// Every path, worst first.
-    pub const ALL: [Self; 5] = [Self::Scalar, Self::Avx2, Self::Avx512, Self::Neon, Self::NeonDot];
+    pub const ALL: [Self; 5] = [
+        Self::Scalar,
+        Self::Avx2,
+        Self::Avx512,
+        Self::Neon,
+        Self::NeonDot,
+    ];
 
     /// The name used in reports and in `MOLTEN_ISA`.
     pub fn name(self) -> &'static str {

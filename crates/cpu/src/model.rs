@@ -111,7 +111,12 @@ impl Model {
             layers.push(load.layer(&config, i)?);
         }
         progress(n, n);
-        Ok(Self { embedding, layers, final_norm: load.vector(TensorId::FinalNorm)?, config })
+        Ok(Self {
+            embedding,
+            layers,
+            final_norm: load.vector(TensorId::FinalNorm)?,
+            config,
+        })
     }
 
     /// Bytes of all matrices.
@@ -120,14 +125,14 @@ impl Model {
         let layer = |l: &Layer| {
             (match &l.mixer {
                 Mixer::Conv { input, output, .. } => input.bytes() + output.bytes(),
-                Mixer::Attention { q, k, v, output, .. } => {
-                    q.bytes() + k.bytes() + v.bytes() + output.bytes()
-                }
+                Mixer::Attention {
+                    q, k, v, output, ..
+                } => q.bytes() + k.bytes() + v.bytes() + output.bytes(),
             }) + match &l.ffn {
                 Ffn::Dense(s) => swiglu(s),
-                Ffn::Moe { router, experts, .. } => {
-                    router.bytes() + experts.iter().map(swiglu).sum::<usize>()
-                }
+                Ffn::Moe {
+                    router, experts, ..
+                } => router.bytes() + experts.iter().map(swiglu).sum::<usize>(),
             }
         };
         self.embedding.bytes() + self.layers.iter().map(layer).sum::<usize>()
@@ -137,7 +142,10 @@ impl Model {
 /// What the kernels ask of a configuration beyond what the model crate checks.
 fn check(c: &Config) -> Result<()> {
     if c.head_dim > 256 {
-        return Err(Error::Input(format!("head_dim is {}; the cpu backend runs up to 256", c.head_dim)));
+        return Err(Error::Input(format!(
+            "head_dim is {}; the cpu backend runs up to 256",
+            c.head_dim
+        )));
     }
     Ok(())
 }

@@ -45,7 +45,9 @@ impl TileFormat {
     /// Bytes before a group's codes.
     pub fn header_bytes(&self) -> usize {
         match self.scales {
-            Scales::Plain { float, stored_zero } => TILE * float.size() * if stored_zero { 2 } else { 1 },
+            Scales::Plain { float, stored_zero } => {
+                TILE * float.size() * if stored_zero { 2 } else { 1 }
+            }
             Scales::Super { min } => TILE * if min { 6 } else { 3 },
         }
     }
@@ -88,19 +90,29 @@ impl Matrix {
     pub fn pack(t: &WeightTensor<'_>, team: &Team) -> Self {
         let kind = match t.data {
             WeightData::Float(FloatType::F32, b) => Kind::F32(
-                b.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect(),
+                b.chunks_exact(4)
+                    .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+                    .collect(),
             ),
             WeightData::Float(FloatType::F16, b) => Kind::F16(halves(b)),
             WeightData::Float(FloatType::Bf16, b) => Kind::Bf16(halves(b)),
             _ => Self::tiles(t, team),
         };
-        Self { rows: t.rows, cols: t.cols, kind }
+        Self {
+            rows: t.rows,
+            cols: t.cols,
+            kind,
+        }
     }
 
     /// A matrix kept in single precision whatever the file stores: for routers, whose choices should not
     /// depend on how activations are rounded.
     pub fn exact(t: &WeightTensor<'_>) -> Self {
-        Self { rows: t.rows, cols: t.cols, kind: Kind::F32(t.to_f32()) }
+        Self {
+            rows: t.rows,
+            cols: t.cols,
+            kind: Kind::F32(t.to_f32()),
+        }
     }
 
     fn tiles(t: &WeightTensor<'_>, team: &Team) -> Kind {
@@ -173,9 +185,14 @@ impl Matrix {
     pub fn row_f32(&self, r: usize, out: &mut [f32]) {
         match &self.kind {
             Kind::Tiles { .. } => {
-                let Tile::Quantised(f, tile) = self.tile(r / TILE) else { unreachable!() };
+                let Tile::Quantised(f, tile) = self.tile(r / TILE) else {
+                    unreachable!()
+                };
                 let lane = r % TILE;
-                for (group, out) in tile.chunks_exact(f.group_bytes()).zip(out.chunks_exact_mut(f.group)) {
+                for (group, out) in tile
+                    .chunks_exact(f.group_bytes())
+                    .zip(out.chunks_exact_mut(f.group))
+                {
                     let (s, z) = read_header(&f, group);
                     let codes = &group[f.header_bytes()..];
                     for (c, o) in out.iter_mut().enumerate() {
@@ -199,5 +216,18 @@ impl Matrix {
 }
 
 fn halves(b: &[u8]) -> Vec<u16> {
-    b.chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]])).collect()
+    b.chunks_exact(2)
+        .map(|b| u16::from_le_bytes([b[0], b[1]]))
+        .collect()
+}
+
+/// Bytes [`Matrix::pack`] will hold for `t`.
+pub fn packed_bytes(t: &WeightTensor<'_>) -> usize {
+    match t.data {
+        WeightData::Float(f, _) => t.rows * t.cols * f.size(),
+        _ => {
+            let f = RowCodes::new(t).format();
+            t.rows.div_ceil(TILE) * f.group_bytes() * (t.cols / f.group)
+        }
+    }
 }

@@ -47,7 +47,9 @@ impl Memory {
     pub(crate) fn new(c: &Config, pages: usize) -> Self {
         Self {
             pool: PagePool::new(pages as u32),
-            pages: std::iter::repeat_with(PageMemory::default).take(pages).collect(),
+            pages: std::iter::repeat_with(PageMemory::default)
+                .take(pages)
+                .collect(),
             head_dim: c.head_dim,
             kv_heads: c.kv_heads,
             attention_layers: c.count_layers(LayerKind::Attention),
@@ -104,7 +106,11 @@ impl Memory {
         let (d, len) = (self.head_dim, self.head_len());
         let base = layer * self.kv_heads * len;
         let kv = &mut self.pages[page as usize].kv[base..base + self.kv_heads * len];
-        for ((head, k), v) in kv.chunks_exact_mut(len).zip(k.chunks_exact(d)).zip(v.chunks_exact(d)) {
+        for ((head, k), v) in kv
+            .chunks_exact_mut(len)
+            .zip(k.chunks_exact(d))
+            .zip(v.chunks_exact(d))
+        {
             let (keys, values) = head.split_at_mut(PAGE * d);
             for (i, k) in k.iter().enumerate() {
                 keys[i * PAGE + slot] = to_f16(*k);
@@ -128,9 +134,14 @@ impl Memory {
     /// A sequence at the end of the last full page of `s` at or before `at`.
     pub(crate) fn fork(&self, s: &State, at: usize) -> State {
         let pages = at.min(s.position) / PAGE;
-        let mut new = State { table: s.table.share(pages), position: pages * PAGE, ..self.create() };
+        let mut new = State {
+            table: s.table.share(pages),
+            position: pages * PAGE,
+            ..self.create()
+        };
         if let Some(last) = new.table.pages().last() {
-            new.windows.copy_from_slice(&self.pages[last.id() as usize].checkpoint);
+            new.windows
+                .copy_from_slice(&self.pages[last.id() as usize].checkpoint);
         }
         new
     }
@@ -148,7 +159,9 @@ impl Memory {
         for p in &s.table.pages()[pages] {
             let m = &self.pages[p.id() as usize];
             m.kv.iter().for_each(|v| out.extend(v.to_le_bytes()));
-            m.checkpoint.iter().for_each(|v| out.extend(v.to_le_bytes()));
+            m.checkpoint
+                .iter()
+                .for_each(|v| out.extend(v.to_le_bytes()));
         }
         Ok(out)
     }
@@ -156,7 +169,9 @@ impl Memory {
     pub(crate) fn import(&mut self, s: &mut State, bytes: &[u8]) -> Result<()> {
         let len = self.export_len();
         if !s.position.is_multiple_of(PAGE) || !bytes.len().is_multiple_of(len) {
-            return Err(Error::Input("saved pages do not fit this model or sequence".to_owned()));
+            return Err(Error::Input(
+                "saved pages do not fit this model or sequence".to_owned(),
+            ));
         }
         for page in bytes.chunks_exact(len) {
             self.reserve(s, s.position + PAGE)?;

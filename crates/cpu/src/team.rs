@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// Checks of the epoch before a worker parks: about 0.1 ms.
-const SPINS: u32 = 20_000;
+/// Checks of the epoch before a worker parks: a few hundred microseconds.
+const SPINS: u32 = 3_000;
 /// Checks after which a waiting thread lets others run: on a machine with fewer cores than threads,
 /// spinning on would keep the very thread waited for from running.
 const SPINS_BEFORE_YIELD: u32 = 2_000;
@@ -82,7 +82,11 @@ impl Team {
                     .ok()
             })
             .collect();
-        Self { shared, workers, turn: Mutex::new(()) }
+        Self {
+            shared,
+            workers,
+            turn: Mutex::new(()),
+        }
     }
 
     /// Threads, the caller included.
@@ -129,7 +133,10 @@ impl Team {
         if let Err(panic) = mine {
             std::panic::resume_unwind(panic);
         }
-        assert!(!s.panicked.swap(false, Ordering::Relaxed), "a kernel panicked on a worker thread");
+        assert!(
+            !s.panicked.swap(false, Ordering::Relaxed),
+            "a kernel panicked on a worker thread"
+        );
     }
 
     /// Splits `0..n` into one contiguous range per thread.
@@ -144,7 +151,12 @@ impl Team {
     }
 
     /// Calls `f(i, chunk)` for each chunk of `size` elements of `out`, spread over the threads.
-    pub fn for_chunks<T: Send>(&self, out: &mut [T], size: usize, f: impl Fn(usize, &mut [T]) + Sync) {
+    pub fn for_chunks<T: Send>(
+        &self,
+        out: &mut [T],
+        size: usize,
+        f: impl Fn(usize, &mut [T]) + Sync,
+    ) {
         let len = out.len();
         let n = len.div_ceil(size);
         let out = Disjoint::new(out);
@@ -162,7 +174,12 @@ impl Drop for Team {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::SeqCst);
         self.shared.epoch.fetch_add(1, Ordering::SeqCst);
-        drop(self.shared.gate.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(
+            self.shared
+                .gate
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
         self.shared.wake.notify_all();
         for w in self.workers.drain(..) {
             let _ = w.join();
@@ -176,8 +193,10 @@ fn work(s: &Shared, index: usize) {
         let mut spins = 0;
         while s.epoch.load(Ordering::SeqCst) == seen {
             spins += 1;
-            if spins < SPINS {
+            if spins < SPINS_BEFORE_YIELD {
                 std::hint::spin_loop();
+            } else if spins < SPINS {
+                std::thread::yield_now();
             } else {
                 let mut gate = s.gate.lock().unwrap_or_else(PoisonError::into_inner);
                 s.sleepers.fetch_add(1, Ordering::SeqCst);
@@ -219,7 +238,11 @@ unsafe impl<T: Send> Sync for Disjoint<'_, T> {}
 
 impl<'a, T> Disjoint<'a, T> {
     pub(crate) fn new(slice: &'a mut [T]) -> Self {
-        Self { start: slice.as_mut_ptr(), len: slice.len(), life: std::marker::PhantomData }
+        Self {
+            start: slice.as_mut_ptr(),
+            len: slice.len(),
+            life: std::marker::PhantomData,
+        }
     }
 
     /// # Safety
@@ -240,7 +263,9 @@ pub fn allowed_processors() -> Vec<usize> {
         unsafe {
             let mut set: libc::cpu_set_t = std::mem::zeroed();
             if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) == 0 {
-                return (0..libc::CPU_SETSIZE as usize).filter(|i| libc::CPU_ISSET(*i, &set)).collect();
+                return (0..libc::CPU_SETSIZE as usize)
+                    .filter(|i| libc::CPU_ISSET(*i, &set))
+                    .collect();
             }
         }
     }

@@ -7,12 +7,17 @@ pub mod config;
 pub mod error;
 pub mod family;
 pub mod gguf;
+mod mapped;
+pub mod open;
 pub mod quant;
+pub mod reference;
+pub mod safetensors;
 pub mod shapes;
 pub mod tensor;
 pub mod weights;
 
 pub use config::{Config, FfnKind, LayerKind, MoeConfig};
 pub use error::{Error, Result};
+pub use open::{Opened, open};
 pub use tensor::{FfnPart, LayerTensor, TensorId};
 pub use weights::WeightSource;

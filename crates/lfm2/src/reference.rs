@@ -47,7 +47,11 @@ impl Matrix {
 
     fn load(source: &dyn WeightSource, id: TensorId) -> Result<Self> {
         let t = source.tensor(id)?;
-        Ok(Self { rows: t.rows, cols: t.cols, data: t.to_f32() })
+        Ok(Self {
+            rows: t.rows,
+            cols: t.cols,
+            data: t.to_f32(),
+        })
     }
 }
 
@@ -61,14 +65,29 @@ struct Swiglu {
 
 #[derive(Debug, Clone)]
 enum Mixer {
-    Conv { input: Matrix, kernel: Matrix, output: Matrix },
-    Attention { q: Matrix, k: Matrix, v: Matrix, q_norm: Matrix, k_norm: Matrix, output: Matrix },
+    Conv {
+        input: Matrix,
+        kernel: Matrix,
+        output: Matrix,
+    },
+    Attention {
+        q: Matrix,
+        k: Matrix,
+        v: Matrix,
+        q_norm: Matrix,
+        k_norm: Matrix,
+        output: Matrix,
+    },
 }
 
 #[derive(Debug, Clone)]
 enum Ffn {
     Dense(Swiglu),
-    Moe { router: Matrix, bias: Option<Matrix>, experts: Vec<Swiglu> },
+    Moe {
+        router: Matrix,
+        bias: Option<Matrix>,
+        experts: Vec<Swiglu>,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -106,7 +125,9 @@ impl Reference {
     /// When a tensor cannot be read.
     pub fn new(source: &dyn WeightSource) -> Result<Self> {
         let config = source.config().clone();
-        let layers = (0..config.layers.len()).map(|i| layer(source, i)).collect::<Result<_>>()?;
+        let layers = (0..config.layers.len())
+            .map(|i| layer(source, i))
+            .collect::<Result<_>>()?;
         Ok(Self {
             numerics: Numerics::F32,
             embedding: Matrix::load(source, TensorId::Embedding)?,
@@ -161,10 +182,20 @@ impl Reference {
     /// When a token is not in the vocabulary.
     pub fn hidden(&self, state: &mut State, tokens: &[u32]) -> Result<Vec<f32>> {
         let x = self.trunk(state, tokens, None)?;
-        Ok(ops::rms_rows(self.numerics, &x, &self.final_norm, self.config.norm_eps))
+        Ok(ops::rms_rows(
+            self.numerics,
+            &x,
+            &self.final_norm,
+            self.config.norm_eps,
+        ))
     }
 
-    fn run(&self, state: &mut State, tokens: &[u32], trace: Option<&mut Trace>) -> Result<Vec<f32>> {
+    fn run(
+        &self,
+        state: &mut State,
+        tokens: &[u32],
+        trace: Option<&mut Trace>,
+    ) -> Result<Vec<f32>> {
         let x = self.trunk(state, tokens, trace)?;
         let h = ops::rms_rows(self.numerics, &x, &self.final_norm, self.config.norm_eps);
         Ok(ops::linear(self.numerics, &h, &self.embedding))
@@ -194,14 +225,30 @@ impl Reference {
         for (i, layer) in self.layers.iter().enumerate() {
             let h = ops::rms_rows(n, &x, &layer.operator_norm, c.norm_eps);
             let y = match &layer.mixer {
-                Mixer::Conv { input, kernel, output } => {
-                    conv::forward(n, &h, input, kernel, output, &mut state.conv[i])
-                }
-                Mixer::Attention { q, k, v, q_norm, k_norm, output } => attention::forward(
+                Mixer::Conv {
+                    input,
+                    kernel,
+                    output,
+                } => conv::forward(n, &h, input, kernel, output, &mut state.conv[i]),
+                Mixer::Attention {
+                    q,
+                    k,
+                    v,
+                    q_norm,
+                    k_norm,
+                    output,
+                } => attention::forward(
                     n,
                     c,
                     &h,
-                    &attention::Weights { q, k, v, q_norm, k_norm, output },
+                    &attention::Weights {
+                        q,
+                        k,
+                        v,
+                        q_norm,
+                        k_norm,
+                        output,
+                    },
                     state.position,
                     &mut state.kv[i],
                 ),
@@ -210,9 +257,19 @@ impl Reference {
             let h = ops::rms_rows(n, &x, &layer.ffn_norm, c.norm_eps);
             let y = match &layer.ffn {
                 Ffn::Dense(block) => ffn::dense(n, &h, block),
-                Ffn::Moe { router, bias, experts } => {
-                    let (y, routes) =
-                        ffn::moe(n, c.moe(), &h, router, bias.as_ref().map(|b| &b.data[..]), experts);
+                Ffn::Moe {
+                    router,
+                    bias,
+                    experts,
+                } => {
+                    let (y, routes) = ffn::moe(
+                        n,
+                        c.moe(),
+                        &h,
+                        router,
+                        bias.as_ref().map(|b| &b.data[..]),
+                        experts,
+                    );
                     if let Some(t) = trace.as_deref_mut() {
                         t.routes.push(routes);
                     }
@@ -262,7 +319,11 @@ fn layer(source: &dyn WeightSource, i: usize) -> Result<Layer> {
             FfnKind::Dense => Ffn::Dense(swiglu(&T::Dense)?),
             FfnKind::Moe => Ffn::Moe {
                 router: load(T::Router)?,
-                bias: if c.moe().use_expert_bias { Some(load(T::ExpertBias)?) } else { None },
+                bias: if c.moe().use_expert_bias {
+                    Some(load(T::ExpertBias)?)
+                } else {
+                    None
+                },
                 experts: (0..c.moe().experts)
                     .map(|e| swiglu(&|p| T::Expert(p, e)))
                     .collect::<Result<_>>()?,

@@ -77,11 +77,30 @@ pub(super) fn forward(
     let scale = 1.0 / (d as f32).sqrt();
     cx.team.for_chunks(&mut s.wide, d, |i, head| {
         let at = i / c.heads * half;
-        norm_rope(cx, c, head, w.q_norm, &cos[at..at + half], &sin[at..at + half]);
+        norm_rope(
+            cx,
+            c,
+            head,
+            w.q_norm,
+            &cos[at..at + half],
+            &sin[at..at + half],
+        );
         head.iter_mut().for_each(|q| *q *= scale);
     });
-    for (i, (k, v)) in s.wide2.chunks_exact_mut(kv_width).zip(s.wide3.chunks_exact(kv_width)).enumerate() {
-        norm_rope(cx, c, k, w.k_norm, &cos[i * half..][..half], &sin[i * half..][..half]);
+    for (i, (k, v)) in s
+        .wide2
+        .chunks_exact_mut(kv_width)
+        .zip(s.wide3.chunks_exact(kv_width))
+        .enumerate()
+    {
+        norm_rope(
+            cx,
+            c,
+            k,
+            w.k_norm,
+            &cos[i * half..][..half],
+            &sin[i * half..][..half],
+        );
         let p = state.position + i;
         memory.store(state.table.pages()[p / PAGE].id(), index, p % PAGE, k, v);
     }
@@ -103,7 +122,9 @@ pub(super) fn forward(
         out.iter_mut().for_each(|y| *y *= inv);
     });
     let mixed = &s.narrow;
-    s.inner.fill(cx, t, q_width, |r, out| out.copy_from_slice(&mixed[r * q_width..][..q_width]));
+    s.inner.fill(cx, t, q_width, |r, out| {
+        out.copy_from_slice(&mixed[r * q_width..][..q_width])
+    });
     fit(&mut s.narrow, t * c.hidden_size);
     matmul(cx, &mut [Job::all(w.output, &s.inner, &mut s.narrow)]);
 }

@@ -24,7 +24,11 @@ pub(super) struct Routing {
 pub(super) fn forward(cx: &Context<'_>, c: &Config, s: &mut Scratch, ffn: &Ffn, t: usize) {
     match ffn {
         Ffn::Dense(w) => dense(cx, s, w, t),
-        Ffn::Moe { router, bias, experts } => {
+        Ffn::Moe {
+            router,
+            bias,
+            experts,
+        } => {
             choose(cx, c.moe(), s, router, bias.as_deref(), t);
             moe(cx, c, s, experts, t);
         }
@@ -37,7 +41,10 @@ fn dense(cx: &Context<'_>, s: &mut Scratch, w: &Swiglu, t: usize) {
     fit(&mut s.wide2, t * width);
     matmul(
         cx,
-        &mut [Job::all(&w.gate, &s.input, &mut s.wide), Job::all(&w.up, &s.input, &mut s.wide2)],
+        &mut [
+            Job::all(&w.gate, &s.input, &mut s.wide),
+            Job::all(&w.up, &s.input, &mut s.wide2),
+        ],
     );
     activate(cx, s, t, width);
     fit(&mut s.narrow, t * w.down.rows);
@@ -55,12 +62,22 @@ fn activate(cx: &Context<'_>, s: &mut Scratch, n: usize, width: usize) {
 }
 
 /// Routes every token and lays the experts' rows one expert after the other.
-fn choose(cx: &Context<'_>, m: &MoeConfig, s: &mut Scratch, router: &Matrix, bias: Option<&[f32]>, t: usize) {
+fn choose(
+    cx: &Context<'_>,
+    m: &MoeConfig,
+    s: &mut Scratch,
+    router: &Matrix,
+    bias: Option<&[f32]>,
+    t: usize,
+) {
     let r = &mut s.routing;
     fit(&mut r.logits, t * m.experts);
     matmul(cx, &mut [Job::all(router, &s.input, &mut r.logits)]);
-    let routes: Vec<Vec<(usize, f32)>> =
-        r.logits.chunks_exact(m.experts).map(|l| route(Numerics::F32, m, l, bias)).collect();
+    let routes: Vec<Vec<(usize, f32)>> = r
+        .logits
+        .chunks_exact(m.experts)
+        .map(|l| route(Numerics::F32, m, l, bias))
+        .collect();
     r.tokens.resize(m.experts, Vec::new());
     r.tokens.iter_mut().for_each(Vec::clear);
     for (token, route) in routes.iter().enumerate() {
@@ -87,7 +104,12 @@ fn moe(cx: &Context<'_>, c: &Config, s: &mut Scratch, experts: &[Swiglu], t: usi
     let (h, n) = (c.hidden_size, t * m.experts_per_token);
     fit(&mut s.wide, n * m.width);
     fit(&mut s.wide2, n * m.width);
-    let active = || experts.iter().zip(&s.routing.tokens).filter(|(_, t)| !t.is_empty());
+    let active = || {
+        experts
+            .iter()
+            .zip(&s.routing.tokens)
+            .filter(|(_, t)| !t.is_empty())
+    };
     {
         let (mut gate, mut up) = (&mut s.wide[..], &mut s.wide2[..]);
         let mut jobs = Vec::with_capacity(2 * m.experts);
@@ -107,10 +129,19 @@ fn moe(cx: &Context<'_>, c: &Config, s: &mut Scratch, experts: &[Swiglu], t: usi
         let mut out = &mut s.narrow[..];
         let mut jobs = Vec::with_capacity(m.experts);
         let mut first = 0;
-        for (w, tokens) in experts.iter().zip(&s.routing.tokens).filter(|(_, t)| !t.is_empty()) {
+        for (w, tokens) in experts
+            .iter()
+            .zip(&s.routing.tokens)
+            .filter(|(_, t)| !t.is_empty())
+        {
             let (o, rest) = out.split_at_mut(tokens.len() * h);
             out = rest;
-            jobs.push(Job::some(&w.down, &s.inner, Rows::Range(first..first + tokens.len()), o));
+            jobs.push(Job::some(
+                &w.down,
+                &s.inner,
+                Rows::Range(first..first + tokens.len()),
+                o,
+            ));
             first += tokens.len();
         }
         matmul(cx, &mut jobs);

@@ -47,10 +47,20 @@ impl<'a> Job<'a> {
     }
 
     /// Some rows of `x`; `out` is `[rows, weights.rows]`.
-    pub(crate) fn some(weights: &'a Matrix, x: &'a Activations, rows: Rows<'a>, out: &'a mut [f32]) -> Self {
+    pub(crate) fn some(
+        weights: &'a Matrix,
+        x: &'a Activations,
+        rows: Rows<'a>,
+        out: &'a mut [f32],
+    ) -> Self {
         assert_eq!(weights.cols, x.cols);
         assert_eq!(out.len(), rows.len() * weights.rows);
-        Self { weights, x, rows, out: Disjoint::new(out) }
+        Self {
+            weights,
+            x,
+            rows,
+            out: Disjoint::new(out),
+        }
     }
 }
 
@@ -60,7 +70,10 @@ const TAKE: usize = 8;
 /// Runs all jobs, their tiles shared by the team.
 pub(crate) fn matmul(cx: &Context<'_>, jobs: &mut [Job<'_>]) {
     let next = AtomicUsize::new(0);
-    let takes: Vec<usize> = jobs.iter().map(|j| j.weights.tiles_len().div_ceil(TAKE)).collect();
+    let takes: Vec<usize> = jobs
+        .iter()
+        .map(|j| j.weights.tiles_len().div_ceil(TAKE))
+        .collect();
     let jobs = &*jobs;
     cx.team.run(&|_| {
         let (mut job, mut base) = (0, 0);
@@ -76,7 +89,9 @@ pub(crate) fn matmul(cx: &Context<'_>, jobs: &mut [Job<'_>]) {
                 gathered.0 = job;
                 gathered.1.clear();
                 if j.weights.is_quantised() {
-                    gathered.1.extend((0..j.rows.len()).map(|r| j.x.quantised(j.rows.get(r))));
+                    gathered
+                        .1
+                        .extend((0..j.rows.len()).map(|r| j.x.quantised(j.rows.get(r))));
                 }
             }
             let first = (i - base) * TAKE;

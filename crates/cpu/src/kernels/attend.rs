@@ -25,7 +25,10 @@ pub struct Running {
 
 impl Default for Running {
     fn default() -> Self {
-        Self { max: f32::NEG_INFINITY, sum: 0.0 }
+        Self {
+            max: f32::NEG_INFINITY,
+            sum: 0.0,
+        }
     }
 }
 
@@ -76,14 +79,26 @@ fn values(isa: Isa, w: &[f32], v: &[u16], alpha: f32, out: &mut [f32]) {
 
 /// Adds one page with `visible` positions (1 to 64) to one query head's running attention. `q` is already
 /// scaled by `1/√head_dim`; `out` is `[head_dim]`, unnormalised.
-pub fn page(isa: Isa, q: &[f32], k: &[u16], v: &[u16], visible: usize, r: &mut Running, out: &mut [f32]) {
+pub fn page(
+    isa: Isa,
+    q: &[f32],
+    k: &[u16],
+    v: &[u16],
+    visible: usize,
+    r: &mut Running,
+    out: &mut [f32],
+) {
     let mut s = [0.0_f32; PAGE];
     scores(isa, q, k, &mut s);
     let s = &mut s[..visible];
     let max = s.iter().copied().fold(r.max, f32::max);
     s.iter_mut().for_each(|s| *s -= max);
     exp(isa, s);
-    let alpha = if r.max == f32::NEG_INFINITY { 0.0 } else { (r.max - max).exp() };
+    let alpha = if r.max == f32::NEG_INFINITY {
+        0.0
+    } else {
+        (r.max - max).exp()
+    };
     r.sum = r.sum * alpha + s.iter().sum::<f32>();
     r.max = max;
     values(isa, s, v, alpha, out);

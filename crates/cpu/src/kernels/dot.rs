@@ -66,7 +66,11 @@ fn header<V: Vector>(f: &TileFormat, bytes: &[u8], s: &mut [f32; TILE], z: &mut 
             widen::<V>(lfm2::quant::FloatType::F16, &bytes[..2 * TILE], &mut d);
             if min {
                 let mut m = [0.0; TILE];
-                widen::<V>(lfm2::quant::FloatType::F16, &bytes[2 * TILE..4 * TILE], &mut m);
+                widen::<V>(
+                    lfm2::quant::FloatType::F16,
+                    &bytes[2 * TILE..4 * TILE],
+                    &mut m,
+                );
                 let (sc, mc) = bytes[4 * TILE..6 * TILE].split_at(TILE);
                 for i in 0..TILE {
                     s[i] = d[i] * f32::from(sc[i]);
@@ -96,7 +100,11 @@ fn widen<V: Vector>(float: lfm2::quant::FloatType, bytes: &[u8], out: &mut [f32;
         *h = u16::from_le_bytes([b[0], b[1]]);
     }
     for i in (0..TILE).step_by(V::LANES) {
-        let v = if float == FloatType::F16 { V::load_f16(&halves[i..]) } else { V::load_bf16(&halves[i..]) };
+        let v = if float == FloatType::F16 {
+            V::load_f16(&halves[i..])
+        } else {
+            V::load_bf16(&halves[i..])
+        };
         v.store(&mut out[i..]);
     }
 }
@@ -130,7 +138,11 @@ pub(crate) fn tile_generic<I: Integer>(
             for (i, codes) in group[head..].chunks_exact(step_bytes).enumerate() {
                 let at = g * f.group + i * step;
                 let q = &x.q[at..at + step];
-                let n = if f.bits == 4 { I::sum4(codes, q) } else { I::sum8(codes, q) };
+                let n = if f.bits == 4 {
+                    I::sum4(codes, q)
+                } else {
+                    I::sum8(codes, q)
+                };
                 let a = x.scale[at / super::rows::ACTIVATION_GROUP];
                 for i in 0..TILE {
                     total[i] += a * n[i] as f32;
@@ -160,7 +172,8 @@ impl Integer for Portable {
             for (r, n) in n.iter_mut().enumerate() {
                 for j in 0..4 {
                     let b = line[4 * r + j];
-                    *n += i32::from(b & 15) * i32::from(q[j]) + i32::from(b >> 4) * i32::from(q[4 + j]);
+                    *n += i32::from(b & 15) * i32::from(q[j])
+                        + i32::from(b >> 4) * i32::from(q[4 + j]);
                 }
             }
         }

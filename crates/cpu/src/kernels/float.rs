@@ -43,8 +43,18 @@ fn run<V: Vector, T>(w: &[T], x: &[f32], load: impl Fn(&[T]) -> V, one: impl Fn(
 fn dot_generic<V: Vector>(w: Row<'_>, x: &[f32]) -> f32 {
     match w {
         Row::F32(w) => run(w, x, |w| V::load(w), |w| *w),
-        Row::F16(w) => run(w, x, |w| V::load_f16(w), |w| half::f16::from_bits(*w).to_f32()),
-        Row::Bf16(w) => run(w, x, |w| V::load_bf16(w), |w| f32::from_bits(u32::from(*w) << 16)),
+        Row::F16(w) => run(
+            w,
+            x,
+            |w| V::load_f16(w),
+            |w| half::f16::from_bits(*w).to_f32(),
+        ),
+        Row::Bf16(w) => run(
+            w,
+            x,
+            |w| V::load_bf16(w),
+            |w| f32::from_bits(u32::from(*w) << 16),
+        ),
     }
 }
 

@@ -46,7 +46,9 @@ impl Vector for Neon {
     #[inline(always)]
     fn load_bf16(x: &[u16]) -> Self {
         let x = &x[..4];
-        simd!(Self(vreinterpretq_f32_u32(vshll_n_u16::<16>(vld1_u16(x.as_ptr())))))
+        simd!(Self(vreinterpretq_f32_u32(vshll_n_u16::<16>(vld1_u16(
+            x.as_ptr()
+        )))))
     }
     #[inline(always)]
     fn store(self, out: &mut [f32]) {

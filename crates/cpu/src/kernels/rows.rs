@@ -107,14 +107,19 @@ fn quantise_generic<V: Vector>(x: &[f32], q: &mut [i8], scale: &mut [f32], sums:
         // Adding 1.5 · 2²³ leaves the rounded integer in the low bits of the sum: no conversion is needed.
         let mut bits = [0.0_f32; G];
         for i in (0..G).step_by(V::LANES) {
-            V::load(&x[i..]).fma(V::splat(inv), magic).store(&mut bits[i..]);
+            V::load(&x[i..])
+                .fma(V::splat(inv), magic)
+                .store(&mut bits[i..]);
         }
         let q = &mut q[g * G..][..G];
         for (q, b) in q.iter_mut().zip(bits) {
             *q = b.to_bits() as i8;
         }
         for h in 0..G / SUM_GROUP {
-            let total: i32 = q[h * SUM_GROUP..][..SUM_GROUP].iter().map(|q| i32::from(*q)).sum();
+            let total: i32 = q[h * SUM_GROUP..][..SUM_GROUP]
+                .iter()
+                .map(|q| i32::from(*q))
+                .sum();
             sums[g * (G / SUM_GROUP) + h] = s * total as f32;
         }
     }

@@ -49,7 +49,13 @@ pub trait Vector: Copy {
         let r = n.fma(Self::splat(-0.693_359_4), x);
         let r = n.fma(Self::splat(2.121_944_4e-4), r);
         let mut p = Self::splat(1.987_569_1e-4);
-        for c in [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5] {
+        for c in [
+            1.398_199_9e-3,
+            8.333_452e-3,
+            4.166_579_6e-2,
+            1.666_666_5e-1,
+            0.5,
+        ] {
             p = p.fma(r, Self::splat(c));
         }
         let p = p.fma(r.mul(r), r).add(Self::splat(1.0));
@@ -84,11 +90,19 @@ impl Vector for Scalar {
     }
     #[inline(always)]
     fn load_f16(x: &[u16]) -> Self {
-        Self(x.first_chunk::<8>().expect("eight lanes").map(|h| half::f16::from_bits(h).to_f32()))
+        Self(
+            x.first_chunk::<8>()
+                .expect("eight lanes")
+                .map(|h| half::f16::from_bits(h).to_f32()),
+        )
     }
     #[inline(always)]
     fn load_bf16(x: &[u16]) -> Self {
-        Self(x.first_chunk::<8>().expect("eight lanes").map(|h| f32::from_bits(u32::from(h) << 16)))
+        Self(
+            x.first_chunk::<8>()
+                .expect("eight lanes")
+                .map(|h| f32::from_bits(u32::from(h) << 16)),
+        )
     }
     #[inline(always)]
     fn store(self, out: &mut [f32]) {
@@ -128,7 +142,10 @@ impl Vector for Scalar {
     }
     #[inline(always)]
     fn pow2(self) -> Self {
-        Self(self.0.map(|n| f32::from_bits(((n as i32 + 127) as u32) << 23)))
+        Self(
+            self.0
+                .map(|n| f32::from_bits(((n as i32 + 127) as u32) << 23)),
+        )
     }
     #[inline(always)]
     fn sum(self) -> f32 {

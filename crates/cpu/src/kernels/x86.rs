@@ -82,7 +82,9 @@ impl Vector for Avx2 {
     }
     #[inline(always)]
     fn round(self) -> Self {
-        simd!(Self(_mm256_round_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(self.0)))
+        simd!(Self(_mm256_round_ps::<
+            { _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC },
+        >(self.0)))
     }
     #[inline(always)]
     fn pow2(self) -> Self {
@@ -94,7 +96,10 @@ impl Vector for Avx2 {
     #[inline(always)]
     fn sum(self) -> f32 {
         simd!({
-            let h = _mm_add_ps(_mm256_castps256_ps128(self.0), _mm256_extractf128_ps::<1>(self.0));
+            let h = _mm_add_ps(
+                _mm256_castps256_ps128(self.0),
+                _mm256_extractf128_ps::<1>(self.0),
+            );
             let h = _mm_add_ps(h, _mm_movehl_ps(h, h));
             _mm_cvtss_f32(_mm_add_ss(h, _mm_shuffle_ps::<1>(h, h)))
         })
@@ -160,7 +165,9 @@ impl Vector for Avx512 {
     }
     #[inline(always)]
     fn round(self) -> Self {
-        simd!(Self(_mm512_roundscale_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(self.0)))
+        simd!(Self(_mm512_roundscale_ps::<
+            { _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC },
+        >(self.0)))
     }
     #[inline(always)]
     fn pow2(self) -> Self {

@@ -15,7 +15,10 @@ pub(super) struct Aligned {
 impl Aligned {
     /// `len` zeros. The pages come from the system zeroed, so untouched ones cost nothing.
     pub(super) fn zeroed(len: usize) -> Self {
-        Self { lines: vec![Line([0; 64]); len.div_ceil(64)], len }
+        Self {
+            lines: vec![Line([0; 64]); len.div_ceil(64)],
+            len,
+        }
     }
 
     pub(super) fn as_slice(&self) -> &[u8] {

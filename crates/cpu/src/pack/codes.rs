@@ -43,7 +43,10 @@ impl<'a> RowCodes<'a> {
             WeightData::K(kind, bytes) => self.write_k(kind, bytes, r, lane, codes, tile),
             WeightData::Float(..) => unreachable!("plain tensors are not tiled"),
         }
-        for (group, codes) in tile.chunks_exact_mut(f.group_bytes()).zip(codes.chunks_exact(f.group)) {
+        for (group, codes) in tile
+            .chunks_exact_mut(f.group_bytes())
+            .zip(codes.chunks_exact(f.group))
+        {
             let lines = &mut group[f.header_bytes()..];
             if f.bits == 4 {
                 for (line, c) in lines.chunks_exact_mut(64).zip(codes.chunks_exact(8)) {
@@ -59,7 +62,14 @@ impl<'a> RowCodes<'a> {
         }
     }
 
-    fn write_grouped(&self, t: &QuantTensor<'_>, r: usize, lane: usize, codes: &mut [u8], tile: &mut [u8]) {
+    fn write_grouped(
+        &self,
+        t: &QuantTensor<'_>,
+        r: usize,
+        lane: usize,
+        codes: &mut [u8],
+        tile: &mut [u8],
+    ) {
         let cols = self.tensor.cols;
         let groups = cols / t.group;
         let size = t.scale_type.size();
@@ -68,7 +78,10 @@ impl<'a> RowCodes<'a> {
             tile[at..at + size].copy_from_slice(bytes);
         };
         match t.layout {
-            QuantLayout::Separate { codes: packed, scales } => {
+            QuantLayout::Separate {
+                codes: packed,
+                scales,
+            } => {
                 let row_bytes = cols * t.bits as usize / 8;
                 let packed = &packed[r * row_bytes..][..row_bytes];
                 if t.bits == 4 {
@@ -89,8 +102,10 @@ impl<'a> RowCodes<'a> {
             QuantLayout::Blocks(blocks) => {
                 let block = 2 + t.group * t.bits as usize / 8;
                 let row = &blocks[r * groups * block..][..groups * block];
-                for (g, (b, c)) in
-                    row.chunks_exact(block).zip(codes.chunks_exact_mut(t.group)).enumerate()
+                for (g, (b, c)) in row
+                    .chunks_exact(block)
+                    .zip(codes.chunks_exact_mut(t.group))
+                    .enumerate()
                 {
                     put(g, 0, &b[..2]);
                     if t.bits == 4 {
@@ -109,7 +124,15 @@ impl<'a> RowCodes<'a> {
         }
     }
 
-    fn write_k(&self, kind: KQuant, bytes: &[u8], r: usize, lane: usize, codes: &mut [u8], tile: &mut [u8]) {
+    fn write_k(
+        &self,
+        kind: KQuant,
+        bytes: &[u8],
+        r: usize,
+        lane: usize,
+        codes: &mut [u8],
+        tile: &mut [u8],
+    ) {
         const SUPER: usize = 256;
         let block = match kind {
             KQuant::Q4K => 144,
@@ -119,27 +142,46 @@ impl<'a> RowCodes<'a> {
         let blocks = self.tensor.cols / SUPER;
         let row = &bytes[r * blocks * block..][..blocks * block];
         let per_super = SUPER / self.format.group;
-        for (i, (b, c)) in row.chunks_exact(block).zip(codes.chunks_exact_mut(SUPER)).enumerate() {
-            let mut group = |j: usize, parts: [(usize, &[u8]); 2], small: [(usize, u8); 2], min: bool| {
-                let head = &mut tile[(i * per_super + j) * self.format.group_bytes()..];
-                for (place, v) in parts.iter().take(if min { 2 } else { 1 }) {
-                    head[place * 2 * TILE + 2 * lane..][..2].copy_from_slice(v);
-                }
-                for (place, v) in small.iter().take(if min { 2 } else { 1 }) {
-                    head[place + lane] = *v;
-                }
-            };
+        for (i, (b, c)) in row
+            .chunks_exact(block)
+            .zip(codes.chunks_exact_mut(SUPER))
+            .enumerate()
+        {
+            let mut group =
+                |j: usize, parts: [(usize, &[u8]); 2], small: [(usize, u8); 2], min: bool| {
+                    let head = &mut tile[(i * per_super + j) * self.format.group_bytes()..];
+                    for (place, v) in parts.iter().take(if min { 2 } else { 1 }) {
+                        head[place * 2 * TILE + 2 * lane..][..2].copy_from_slice(v);
+                    }
+                    for (place, v) in small.iter().take(if min { 2 } else { 1 }) {
+                        head[place + lane] = *v;
+                    }
+                };
             if kind == KQuant::Q6K {
                 six_bits(b, c);
                 for j in 0..16 {
-                    group(j, [(0, &b[208..210]), (0, &[])], [(2 * TILE, b[192 + j]), (0, 0)], false);
+                    group(
+                        j,
+                        [(0, &b[208..210]), (0, &[])],
+                        [(2 * TILE, b[192 + j]), (0, 0)],
+                        false,
+                    );
                 }
             } else {
                 let five = kind == KQuant::Q5K;
-                let (high, low) = if five { (&b[16..48], &b[48..]) } else { (&b[16..16], &b[16..]) };
+                let (high, low) = if five {
+                    (&b[16..48], &b[48..])
+                } else {
+                    (&b[16..16], &b[16..])
+                };
                 for j in 0..8 {
                     let (sc, m) = six_bit_pair(&b[4..16], j);
-                    group(j, [(0, &b[0..2]), (1, &b[2..4])], [(4 * TILE, sc), (5 * TILE, m)], true);
+                    group(
+                        j,
+                        [(0, &b[0..2]), (1, &b[2..4])],
+                        [(4 * TILE, sc), (5 * TILE, m)],
+                        true,
+                    );
                     for l in 0..32 {
                         let n = low[32 * (j / 2) + l];
                         let mut q = if j % 2 == 0 { n & 15 } else { n >> 4 };
@@ -176,7 +218,12 @@ fn k_format(kind: KQuant) -> TileFormat {
         KQuant::Q5K => (8, 32, true),
         KQuant::Q6K => (8, 16, false),
     };
-    TileFormat { bits, group, scales: Scales::Super { min }, implied_zero: -32.0 }
+    TileFormat {
+        bits,
+        group,
+        scales: Scales::Super { min },
+        implied_zero: -32.0,
+    }
 }
 
 /// Scale and minimum `j` of the twelve bytes that hold eight of each at six bits.
@@ -184,7 +231,10 @@ fn six_bit_pair(s: &[u8], j: usize) -> (u8, u8) {
     if j < 4 {
         (s[j] & 63, s[j + 4] & 63)
     } else {
-        ((s[j + 4] & 15) | (s[j - 4] >> 6) << 4, (s[j + 4] >> 4) | (s[j] >> 6) << 4)
+        (
+            (s[j + 4] & 15) | (s[j - 4] >> 6) << 4,
+            (s[j + 4] >> 4) | (s[j] >> 6) << 4,
+        )
     }
 }
 
@@ -201,4 +251,3 @@ fn six_bits(b: &[u8], out: &mut [u8]) {
         }
     }
 }
-

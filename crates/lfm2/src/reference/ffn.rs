@@ -18,7 +18,12 @@ pub(super) fn dense(n: Numerics, h: &[f32], w: &Swiglu) -> Vec<f32> {
 /// Scores are the sigmoid of the logits. The bias steers the *choice* only; the weights come from the
 /// unbiased scores of the chosen, divided by their sum + 1e-6 when `norm_topk_prob`, times
 /// `routed_scaling_factor`. Result: `(expert, weight)`, best biased score first; the lower index wins a tie.
-pub fn route(n: Numerics, m: &MoeConfig, logits: &[f32], bias: Option<&[f32]>) -> Vec<(usize, f32)> {
+pub fn route(
+    n: Numerics,
+    m: &MoeConfig,
+    logits: &[f32],
+    bias: Option<&[f32]>,
+) -> Vec<(usize, f32)> {
     let scores: Vec<f32> = logits.iter().map(|l| n.sigmoid(*l)).collect();
     let biased = |e: usize| scores[e] + bias.map_or(0.0, |b| b[e]);
     let mut order: Vec<usize> = (0..scores.len()).collect();

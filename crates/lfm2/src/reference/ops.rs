@@ -15,7 +15,12 @@ pub(super) fn linear(n: Numerics, x: &[f32], w: &Matrix) -> Vec<f32> {
 pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
     let mut s = [0.0_f32; 8];
     let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
-    let tail: f32 = a8.remainder().iter().zip(b8.remainder()).map(|(x, y)| x * y).sum();
+    let tail: f32 = a8
+        .remainder()
+        .iter()
+        .zip(b8.remainder())
+        .map(|(x, y)| x * y)
+        .sum();
     for (x, y) in a8.zip(b8) {
         for i in 0..8 {
             s[i] += x[i] * y[i];
@@ -31,7 +36,11 @@ pub(super) fn rms_rows(n: Numerics, x: &[f32], w: &Matrix, eps: f32) -> Vec<f32>
     for row in x.chunks_exact(w.cols) {
         let mean = dot(row, row) / w.cols as f32;
         let inv = 1.0 / (mean + eps).sqrt();
-        y.extend(row.iter().zip(&w.data).map(|(v, w)| n.round(w * n.round(v * inv))));
+        y.extend(
+            row.iter()
+                .zip(&w.data)
+                .map(|(v, w)| n.round(w * n.round(v * inv))),
+        );
     }
     y
 }

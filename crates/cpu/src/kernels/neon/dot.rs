@@ -87,7 +87,8 @@ impl<const DOT: bool> Integer for Lanes<DOT> {
             let mut sum = [vdupq_n_s32(0); 4];
             let offset = vdupq_n_u8(128);
             for (line, q) in codes.chunks_exact(64).zip(q.chunks_exact(4)) {
-                let q = vreinterpretq_s8_s32(vdupq_n_s32(q.as_ptr().cast::<i32>().read_unaligned()));
+                let q =
+                    vreinterpretq_s8_s32(vdupq_n_s32(q.as_ptr().cast::<i32>().read_unaligned()));
                 for (h, sum) in sum.iter_mut().enumerate() {
                     let w = veorq_u8(vld1q_u8(line.as_ptr().add(16 * h)), offset);
                     *sum = Self::add(*sum, vreinterpretq_s8_u8(w), q);

@@ -22,7 +22,11 @@ pub(in crate::kernels) unsafe fn tile_avx512(
         // SAFETY: same features.
         unsafe { some_avx512::<4>(f, tile, x, o) };
     }
-    for (x, o) in x.remainder().chunks(1).zip(out.into_remainder().chunks_mut(1)) {
+    for (x, o) in x
+        .remainder()
+        .chunks(1)
+        .zip(out.into_remainder().chunks_mut(1))
+    {
         // SAFETY: same features.
         unsafe { some_avx512::<1>(f, tile, x, o) };
     }
@@ -66,9 +70,16 @@ unsafe fn some_avx512<const N: usize>(
                         let hi = _mm512_and_si512(_mm512_srli_epi16::<4>(w), low);
                         for t in 0..N {
                             let q = x[t].q.as_ptr().add(at + l).cast::<i32>();
-                            even[t] = _mm512_dpbusd_epi32(even[t], lo, _mm512_set1_epi32(q.read_unaligned()));
-                            odd[t] =
-                                _mm512_dpbusd_epi32(odd[t], hi, _mm512_set1_epi32(q.add(1).read_unaligned()));
+                            even[t] = _mm512_dpbusd_epi32(
+                                even[t],
+                                lo,
+                                _mm512_set1_epi32(q.read_unaligned()),
+                            );
+                            odd[t] = _mm512_dpbusd_epi32(
+                                odd[t],
+                                hi,
+                                _mm512_set1_epi32(q.add(1).read_unaligned()),
+                            );
                         }
                     } else {
                         for t in 0..N {
