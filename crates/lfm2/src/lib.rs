@@ -10,9 +10,11 @@ pub mod gguf;
 pub mod quant;
 pub mod shapes;
 pub mod tensor;
+pub mod tokenizer;
 pub mod weights;
 
 pub use config::{Config, FfnKind, LayerKind, MoeConfig};
 pub use error::{Error, Result};
 pub use tensor::{FfnPart, LayerTensor, TensorId};
+pub use tokenizer::Tokenizer;
 pub use weights::WeightSource;
