@@ -3,14 +3,17 @@
 //!
 //! This crate knows no device and no session; everything above builds on it.
 
+pub mod chat;
 pub mod config;
 pub mod error;
 pub mod family;
 pub mod gguf;
+mod python;
 pub mod quant;
 pub mod shapes;
 pub mod tensor;
 pub mod tokenizer;
+pub mod tool_calls;
 pub mod weights;
 
 pub use config::{Config, FfnKind, LayerKind, MoeConfig};
