@@ -3,21 +3,26 @@
 //!
 //! This crate knows no device and no session; everything above builds on it.
 
+pub mod chat;
 pub mod config;
 pub mod error;
 pub mod family;
 pub mod gguf;
 mod mapped;
 pub mod open;
+mod python;
 pub mod quant;
 pub mod reference;
 pub mod safetensors;
 pub mod shapes;
 pub mod tensor;
+pub mod tokenizer;
+pub mod tool_calls;
 pub mod weights;
 
 pub use config::{Config, FfnKind, LayerKind, MoeConfig};
 pub use error::{Error, Result};
 pub use open::{Opened, open};
 pub use tensor::{FfnPart, LayerTensor, TensorId};
+pub use tokenizer::Tokenizer;
 pub use weights::WeightSource;
