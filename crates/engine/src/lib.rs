@@ -23,3 +23,5 @@ pub use error::{Error, Result};
 pub use pages::PAGE;
 pub use sampler::{Sampler, Sampling};
 pub use session::{Generated, Request, Session, Stats};
+pub use stop::{StopResult, StopStrings};
+pub use text::{ReplyStream, TextStream};

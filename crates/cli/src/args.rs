@@ -1,0 +1,245 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+/// Runs LiquidAI's LFM2 and LFM2.5 models on this machine, specialised to it.
+#[derive(Debug, Parser)]
+#[command(name = "molten", version, max_term_width = 100)]
+pub(crate) struct Args {
+    /// Show the causes of errors and what is going on.
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Chat: one answer to PROMPT, or a conversation.
+    Chat(Chat),
+    /// Complete a text as it stands, without a chat template.
+    Run(Run),
+    /// Look into a model: configuration, tensors, sizes, bytes per token.
+    Inspect(Inspect),
+    /// Make a model with random weights and true shapes, for timing and tests.
+    Synth(Synth),
+    /// Show devices, settings and where each setting comes from.
+    Doctor(Doctor),
+    /// Compare this machine's logits with the reference.
+    Verify(Verify),
+    /// Print a completion script for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Write man pages into a directory.
+    Man {
+        /// Where to.
+        dir: PathBuf,
+    },
+}
+
+/// Which model on which device.
+#[derive(Debug, Clone, Default, ClapArgs)]
+pub(crate) struct ModelArgs {
+    /// A model directory, a .gguf file, or a name in the model directory [default: the built-in spark].
+    #[arg(short, long, env = "MOLTEN_MODEL")]
+    pub(crate) model: Option<String>,
+    /// Where to compute.
+    #[arg(short, long, env = "MOLTEN_DEVICE")]
+    pub(crate) device: Option<String>,
+    /// Most tokens of prompt and answer together.
+    #[arg(short, long, env = "MOLTEN_CONTEXT")]
+    pub(crate) context: Option<usize>,
+    /// Threads [default: every processor this process may use].
+    #[arg(short, long, env = "MOLTEN_THREADS")]
+    pub(crate) threads: Option<usize>,
+    /// Instruction set path: scalar, avx2, avx512-vnni, neon or neon-dotprod [default: the best there is].
+    #[arg(long, env = "MOLTEN_ISA")]
+    pub(crate) isa: Option<String>,
+}
+
+/// How tokens are chosen.
+#[derive(Debug, Clone, Default, ClapArgs)]
+#[command(next_help_heading = "Sampling (defaults come from the model)")]
+pub(crate) struct SamplingArgs {
+    /// 0 always takes the likeliest token.
+    #[arg(long, env = "MOLTEN_TEMPERATURE")]
+    pub(crate) temperature: Option<f32>,
+    /// Keep the K likeliest tokens; 0 keeps all.
+    #[arg(long, value_name = "K")]
+    pub(crate) top_k: Option<usize>,
+    /// Keep the likeliest tokens that together have this probability.
+    #[arg(long, value_name = "P")]
+    pub(crate) top_p: Option<f32>,
+    /// Drop tokens less likely than this share of the likeliest.
+    #[arg(long, value_name = "P")]
+    pub(crate) min_p: Option<f32>,
+    /// Make tokens seen before less likely; 1 is off.
+    #[arg(long, value_name = "F")]
+    pub(crate) repetition_penalty: Option<f32>,
+    /// Subtract from tokens generated before.
+    #[arg(long, value_name = "X", allow_hyphen_values = true)]
+    pub(crate) presence_penalty: Option<f32>,
+    /// Subtract from tokens each time they were generated before.
+    #[arg(long, value_name = "X", allow_hyphen_values = true)]
+    pub(crate) frequency_penalty: Option<f32>,
+    /// Add to the logit of a token id, as ID=VALUE.
+    #[arg(long, value_name = "ID=VALUE", value_parser = logit_bias, allow_hyphen_values = true)]
+    pub(crate) logit_bias: Vec<(u32, f32)>,
+    /// Same seed, same answer.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Most tokens to generate [default: what the context leaves].
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) max_tokens: Option<usize>,
+    /// End before this text; may be given several times.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) stop: Vec<String>,
+}
+
+fn logit_bias(s: &str) -> Result<(u32, f32), String> {
+    let (id, value) = s.split_once('=').ok_or("expected ID=VALUE")?;
+    Ok((
+        id.parse().map_err(|_| format!("{id:?} is no token id"))?,
+        value
+            .parse()
+            .map_err(|_| format!("{value:?} is no number"))?,
+    ))
+}
+
+/// `molten chat`
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Chat {
+    /// What to say. Without it: a conversation on a terminal, else standard input.
+    pub(crate) prompt: Option<String>,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// The system prompt.
+    #[arg(short, long)]
+    pub(crate) system: Option<String>,
+    /// A JSON file with a list of tools (OpenAI's form or bare functions) to offer.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tools: Option<PathBuf>,
+    /// Hide the model's thoughts.
+    #[arg(long)]
+    pub(crate) hide_thinking: bool,
+    /// Print statistics after each answer (to standard error).
+    #[arg(long)]
+    pub(crate) stats: bool,
+    #[command(flatten)]
+    pub(crate) sampling: SamplingArgs,
+}
+
+/// `molten run`
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Run {
+    /// The text to continue [default: standard input].
+    #[arg(short, long)]
+    pub(crate) prompt: Option<String>,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Let the text spell special tokens such as <|im_start|>.
+    #[arg(long)]
+    pub(crate) special: bool,
+    /// Do not begin with the beginning-of-sequence token.
+    #[arg(long)]
+    pub(crate) no_bos: bool,
+    /// Do not print statistics.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) sampling: SamplingArgs,
+}
+
+/// `molten inspect`
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Inspect {
+    /// A model directory, a .gguf file, or a name [default: the built-in spark].
+    pub(crate) model: Option<String>,
+    /// List every tensor.
+    #[arg(long)]
+    pub(crate) tensors: bool,
+    /// Contexts to count bytes per token for.
+    #[arg(long, value_delimiter = ',', default_values_t = [0_usize, 256, 4096, 16384, 32768])]
+    pub(crate) contexts: Vec<usize>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Formats `molten synth` writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SynthFormat {
+    /// MLX, 4 bits, group 64.
+    Mlx4,
+    /// MLX, 8 bits, group 64.
+    Mlx8,
+    /// Hugging Face safetensors in bf16.
+    Bf16,
+    /// Hugging Face safetensors in single precision.
+    F32,
+    /// GGUF Q4_0.
+    #[value(name = "q4_0")]
+    Q4_0,
+    /// GGUF Q8_0.
+    #[value(name = "q8_0")]
+    Q8_0,
+    /// GGUF Q4_K_M.
+    #[value(name = "q4_k_m")]
+    Q4KM,
+    /// GGUF Q5_K_M.
+    #[value(name = "q5_k_m")]
+    Q5KM,
+    /// GGUF Q6_K.
+    #[value(name = "q6_k")]
+    Q6K,
+}
+
+/// `molten synth`
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Synth {
+    /// A member of the family (lfm2-24b-a2b, …), or a config.json.
+    pub(crate) model: String,
+    /// Where to: a directory, or a .gguf file for the GGUF formats.
+    pub(crate) out: PathBuf,
+    /// How weights are stored.
+    #[arg(short, long, value_enum, default_value = "mlx4")]
+    pub(crate) format: SynthFormat,
+    /// Same seed, same weights.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Replace what is there.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// `molten doctor`
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `molten verify`
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Verify {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Steps whose logits are compared [default: 10, 500 and 5000 as far as model and context allow].
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) steps: Vec<usize>,
+    /// Compare with a file that another engine made (see tools/golden/against.py) instead.
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) against: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
