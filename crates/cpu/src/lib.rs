@@ -1,1 +1,19 @@
-//! What one user does with a model.
+//! The CPU backend: x86-64 (AVX-512 with VNNI, AVX2 with FMA), AArch64 (NEON, with or without dotprod),
+//! and portable code, chosen when the model is opened.
+//!
+//! Weights stay packed at the bits the file gives them ([`pack`]); activations are quantised to eight
+//! bits per 32 values before each integer product, the same way on every path. A team of pinned threads
+//! ([`team`]) shares each operator; nothing depends on their number.
+
+pub mod backend;
+pub mod fit;
+pub mod forward;
+pub mod isa;
+pub mod kernels;
+pub mod model;
+pub mod pack;
+pub mod state;
+pub mod team;
+
+pub use backend::{Cpu, Options};
+pub use isa::Isa;

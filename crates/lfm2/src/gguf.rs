@@ -1,5 +1,9 @@
-//! The GGUF container.
+//! The GGUF container, version 3.
 
 mod metadata;
+mod reader;
+mod source;
 
 pub use metadata::{Metadata, Value};
+pub use reader::{GgmlType, Parsed, TensorInfo, parse};
+pub use source::Gguf;

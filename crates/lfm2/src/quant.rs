@@ -1,5 +1,10 @@
 //! Weight tensors as the file stores them: plain floats, grouped quantised weights, K-quants.
 
+mod blocks;
+mod decode;
+
+pub use blocks::{k_block_bytes, six_bit_pair};
+
 /// Element type of plain floats and of scales.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FloatType {

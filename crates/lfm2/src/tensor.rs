@@ -150,3 +150,10 @@ impl TensorId {
         )
     }
 }
+
+impl TensorId {
+    /// Whether files store this as a one-dimensional array.
+    pub fn is_vector(self) -> bool {
+        !self.is_matrix() && !matches!(self, Self::Layer(_, LayerTensor::ConvKernel))
+    }
+}
