@@ -1,6 +1,7 @@
 //! The tool-call parser: each case is read whole, cut at every place, in small and in random
 //! pieces, and must always say the same.
 
+use lfm2::tokenizer::Detokenizer;
 use lfm2::tool_calls::{Call, Event, Marker, Options, Parser, Reasoning, Tool, render_calls};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -553,6 +554,23 @@ fn replay_text_is_kept_byte_for_byte() {
         (parser.raw_thought(), parser.raw_text()),
         (thought, text.as_str())
     );
+}
+
+#[test]
+fn r22_cut_characters_in_an_argument() {
+    let value = "naïve — 東京 👩‍💻 end";
+    let text = format!("{value}{TS}[read(path='{value}')]{TE}");
+    let (mut detokenizer, mut parser) = (Detokenizer::new(), Parser::new(options(Reasoning::Auto)));
+    let mut events = Vec::new();
+    for byte in text.as_bytes().chunks(1) {
+        let mut delta = String::new();
+        detokenizer.push(byte, &mut delta);
+        events.extend(parser.push(&delta));
+    }
+    events.extend(parser.finish(true));
+    let reply = collect(events);
+    assert_eq!(calls(&reply), json!([["read", {"path": value}]]));
+    assert_eq!(reply.text, format!("{value}⟨0⟩"));
 }
 
 #[test]
