@@ -38,6 +38,12 @@ fn number(n: &Number) -> String {
 /// A JSON string literal; only what must be escaped is.
 pub(crate) fn quote_json(text: &str, out: &mut String) {
     out.push('"');
+    escape_json(text, out);
+    out.push('"');
+}
+
+/// The inside of a JSON string literal.
+pub(crate) fn escape_json(text: &str, out: &mut String) {
     for c in text.chars() {
         match c {
             '"' => out.push_str("\\\""),
@@ -53,7 +59,6 @@ pub(crate) fn quote_json(text: &str, out: &mut String) {
             c => out.push(c),
         }
     }
-    out.push('"');
 }
 
 /// `json.dumps` with `ensure_ascii=False`, its default separators and an optional indent.

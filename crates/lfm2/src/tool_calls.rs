@@ -5,15 +5,18 @@
 
 mod bare;
 mod block;
+mod event;
 mod literal;
+mod live;
 mod markers;
 mod parser;
 mod render;
 
 use serde_json::Value;
 
+pub use event::{Event, Options, Reasoning};
 pub use markers::Marker;
-pub use parser::{Event, Options, Parser, Reasoning};
+pub use parser::Parser;
 pub use render::{Call, render_calls};
 
 /// Opens a block of calls.

@@ -253,6 +253,26 @@ fn r22_tokens_that_cut_characters() {
 }
 
 #[test]
+fn shared_between_threads() {
+    fn both<T: Send + Sync>() {}
+    both::<Tokenizer>();
+    both::<lfm2::chat::ChatTemplate>();
+    both::<lfm2::tool_calls::Parser>();
+}
+
+#[test]
+fn long_monotonous_text_is_encoded() {
+    let t = from_json();
+    for piece in [
+        " ", "a", "\n", " \n", "\u{3000}", "7", "!", "<|", "é", "\u{301}",
+    ] {
+        let text = piece.repeat(100_000);
+        let ids = t.encode(&text, Specials::Allow).unwrap();
+        assert_eq!(t.decode_bytes(&ids), text.as_bytes());
+    }
+}
+
+#[test]
 fn broken_files_are_errors() {
     let error = |text: &str| {
         Tokenizer::from_json(text.as_bytes(), "t.json")

@@ -1,12 +1,17 @@
 //! The tool-call parser: each case is read whole, cut at every place, in small and in random
 //! pieces, and must always say the same.
 
+use lfm2::tokenizer::Detokenizer;
 use lfm2::tool_calls::{Call, Event, Marker, Options, Parser, Reasoning, Tool, render_calls};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 const TS: &str = "<|tool_call_start|>";
 const TE: &str = "<|tool_call_end|>";
+
+/// Long enough for a call to go out early.
+const LONG: &str = "0123456789 abcdefghij 0123456789 abcdefghij 0123456789 abcdefghij \
+                    0123456789 abcdefghij 0123456789 abcdefghij 0123456789 abcdefghij";
 
 fn tools() -> Vec<Tool> {
     let tool = |name: &str, parameters: &[&str]| Tool {
@@ -40,6 +45,7 @@ struct Reply {
     /// Content and unparsed text (in ⟦⟧) in order, with ⟨n⟩ where call n stands.
     text: String,
     calls: Vec<(String, String)>,
+    broken: Vec<usize>,
     ids: Vec<String>,
 }
 
@@ -58,6 +64,7 @@ fn collect(events: impl IntoIterator<Item = Event>) -> Reply {
                 reply.ids.push(id);
             }
             Event::ToolCallArgs { index, delta } => reply.calls[index].1.push_str(&delta),
+            Event::ToolCallBroken { index } => reply.broken.push(index),
             Event::ToolCallEnd { index } => {
                 let arguments: Value = serde_json::from_str(&reply.calls[index].1).unwrap();
                 assert!(arguments.is_object());
@@ -409,6 +416,70 @@ fn a_cut_call_is_not_guessed_at() {
 }
 
 #[test]
+fn long_arguments_go_out_early() {
+    let long = "fn main() {\n    let x = \"é\\n\"; // don't\n}\n".repeat(12);
+    let arguments = json!({"path": "a.rs", "body": long, "opts": {"mode": "w"}, "from": 1});
+    let text = render_calls(&[
+        Call {
+            name: "list",
+            arguments: &Map::new(),
+        },
+        Call {
+            name: "fs.write",
+            arguments: arguments.as_object().unwrap(),
+        },
+        Call {
+            name: "read",
+            arguments: json!({"path": "b"}).as_object().unwrap(),
+        },
+    ]);
+    let reply = read(&text);
+    let expected = json!([["list", {}], ["fs.write", arguments], ["read", {"path": "b"}]]);
+    assert_eq!(calls(&reply), expected);
+    let mut parser = Parser::new(options(Reasoning::Auto));
+    let early = pieces(&text, 4)
+        .into_iter()
+        .flat_map(|chunk| parser.push(chunk))
+        .filter(|event| matches!(event, Event::ToolCallArgs { index: 1, .. }));
+    let early = early.count();
+    assert!(early > 60, "{early}");
+
+    // Cut off: what went out stays unfinished, and nothing is made up.
+    let half = text.char_indices().nth(text.chars().count() / 2).unwrap().0;
+    let cut = read_with(&options(Reasoning::Auto), &text[..half], false);
+    let seen = (cut.calls.len(), cut.broken.as_slice(), cut.text.as_str());
+    assert_eq!(seen, (2, &[1][..], "⟨0⟩⟨1⟩"));
+    assert!(serde_json::from_str::<Value>(&cut.calls[1].1).is_err());
+    assert!(reply.calls[1].1.starts_with(&cut.calls[1].1));
+
+    // A quote that needs repair: the repaired reading continues what was sent.
+    let repaired = format!("{LONG} 'q' z");
+    block(
+        &format!("[bash(cmd='{repaired}', timeout=1)]"),
+        json!([["bash", {"cmd": repaired, "timeout": 1}]]),
+    );
+    // No reading at all: flagged, with the text.
+    let reply = read(&format!("{TS}[bash(cmd='{LONG}', cmd=2), list()]{TE}"));
+    assert_eq!((reply.calls.len(), reply.broken.as_slice()), (2, &[0][..]));
+    assert_eq!(reply.text, format!("⟨0⟩⟦bash(cmd='{LONG}', cmd=2)⟧⟨1⟩"));
+    for inside in [
+        format!("[f(a='{LONG}', **{{'a': 1}})]"),
+        format!("[f(a='{LONG}' 'more')]"),
+        format!("[f(a='''{LONG}''')]"),
+        format!("[f('{LONG}')]"),
+        format!("[f(a='{LONG}\\u12')]"),
+        format!("[f(a='{LONG}'), g(b='x' y')]"),
+        format!("[f(a='{LONG}'"),
+        format!("[g(b='x' y'), f(a='{LONG}')]"),
+        format!("[f(a=r'{LONG}', b='{LONG}{LONG}\\\\')]"),
+        format!("[f(a='{LONG}\\ud83d\\ude00 {LONG}')]"),
+    ] {
+        read(&format!("{TS}{inside}{TE}"));
+        read_with(&options(Reasoning::Auto), &format!("{TS}{inside}"), false);
+    }
+}
+
+#[test]
 fn prose_is_no_call() {
     for text in [
         "[read(path='a')] is how you call it.",
@@ -483,6 +554,23 @@ fn replay_text_is_kept_byte_for_byte() {
         (parser.raw_thought(), parser.raw_text()),
         (thought, text.as_str())
     );
+}
+
+#[test]
+fn r22_cut_characters_in_an_argument() {
+    let value = "naïve — 東京 👩‍💻 end";
+    let text = format!("{value}{TS}[read(path='{value}')]{TE}");
+    let (mut detokenizer, mut parser) = (Detokenizer::new(), Parser::new(options(Reasoning::Auto)));
+    let mut events = Vec::new();
+    for byte in text.as_bytes().chunks(1) {
+        let mut delta = String::new();
+        detokenizer.push(byte, &mut delta);
+        events.extend(parser.push(&delta));
+    }
+    events.extend(parser.finish(true));
+    let reply = collect(events);
+    assert_eq!(calls(&reply), json!([["read", {"path": value}]]));
+    assert_eq!(reply.text, format!("{value}⟨0⟩"));
 }
 
 #[test]
@@ -562,7 +650,7 @@ proptest! {
         parts in prop::collection::vec(prop_oneof![
             Just(TS), Just(TE), Just("<think>"), Just("</think>"), Just("["), Just("]"), Just("read(path='a')"),
             Just("read("), Just(")"), Just(", "), Just("'"), Just("\""), Just("\\"), Just("\n"), Just(" "), Just("x"),
-            Just("list()"), Just("{\"name\": \"list\"}"), Just("{"), Just("}"), Just("=1"), Just("<|"), Just("é東"),
+            Just(LONG), Just("f(a='"), Just("b=\""), Just("',"), Just("\\\\"), Just("list()"), Just("{\"name\": \"list\"}"), Just("{"), Just("}"), Just("=1"), Just("<|"), Just("é東"),
         ], 0..25),
         open in any::<bool>(), complete in any::<bool>(), size in 1usize..5,
     ) {

@@ -1,4 +1,7 @@
 //! A Jinja environment that behaves like the one Hugging Face transformers renders with.
+//!
+//! Known differences, none of which a template of the family meets: `~` and `join` write floats of
+//! 1e16 and more without an exponent, and integers beyond 64 bits are floats.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Value, ValueKind};

@@ -14,6 +14,7 @@ use crate::tool_calls::{CALL_END, CALL_START, Call, render_calls};
 pub(super) struct Prepared {
     pub(super) messages: Vec<Value>,
     pub(super) tools: Vec<Value>,
+    pub(super) extra: Map<String, Value>,
     pub(super) mark: char,
 }
 
@@ -65,7 +66,13 @@ pub(super) fn prepare(
         messages
             .iter()
             .flat_map(|(_, m, text)| strings_of(m, text))
-            .chain(options.tools.iter().flat_map(strings)),
+            .chain(
+                options
+                    .tools
+                    .iter()
+                    .chain(options.extra.values())
+                    .flat_map(strings),
+            ),
     )?;
     let marker = Marker { guard, mark };
     let mut out = Vec::with_capacity(messages.len());
@@ -80,6 +87,7 @@ pub(super) fn prepare(
             .iter()
             .map(|tool| marker.value(tool))
             .collect(),
+        extra: marker.object(&options.extra),
         mark,
     })
 }

@@ -57,7 +57,7 @@ pub struct RenderOptions<'a> {
     /// The time for templates that print the date: seconds since 1970 in the user's time zone.
     /// `None` is now, in UTC.
     pub now: Option<i64>,
-    /// Further variables for the template (`chat_template_kwargs`). Strings in it are trusted.
+    /// Further variables for the template (`chat_template_kwargs`).
     pub extra: Map<String, Value>,
 }
 
@@ -124,7 +124,7 @@ impl ChatTemplate {
     /// Renders a conversation.
     pub fn render(&self, messages: &[Message], options: &RenderOptions<'_>) -> Result<Prompt> {
         let ready = prepare::prepare(messages, options, &self.guard, self.renders_calls)?;
-        let mut context = options.extra.clone();
+        let mut context = ready.extra;
         let mut set = |name: &str, value: Value| context.insert(name.to_owned(), value);
         set("messages", ready.messages.into());
         if !ready.tools.is_empty() {

@@ -8,6 +8,7 @@
 //! tokens are the same as without a guard.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
@@ -58,6 +59,10 @@ impl Prompt {
 pub struct Guard {
     spellings: Vec<String>,
     finder: Option<AhoCorasick>,
+    /// Proper beginnings and proper endings of the spellings.
+    heads: HashSet<String>,
+    tails: HashSet<String>,
+    longest: usize,
 }
 
 /// Unicode's noncharacters for internal use: never valid in interchanged text.
@@ -75,7 +80,17 @@ impl Guard {
             .match_kind(MatchKind::Standard)
             .build(&spellings)
             .ok();
-        Self { spellings, finder }
+        let cuts = || {
+            let each = spellings.iter();
+            each.flat_map(|s| s.char_indices().skip(1).map(move |(i, _)| s.split_at(i)))
+        };
+        Self {
+            heads: cuts().map(|(head, _)| head.to_owned()).collect(),
+            tails: cuts().map(|(_, tail)| tail.to_owned()).collect(),
+            longest: spellings.iter().map(String::len).max().unwrap_or(0),
+            finder,
+            spellings,
+        }
     }
 
     /// A mark that occurs in none of `texts`.
@@ -109,15 +124,17 @@ impl Guard {
             }
         }
         places.sort_unstable();
-        for spelling in self.spellings.iter().filter(|s| !keep(s)) {
-            let inner = || spelling.char_indices().skip(1).map(|(i, _)| i);
-            if places.first() != Some(&0) && inner().any(|i| text.starts_with(&spelling[i..])) {
-                places.insert(0, 0);
-            }
-            if places.last() != Some(&text.len()) && inner().any(|i| text.ends_with(&spelling[..i]))
-            {
-                places.push(text.len());
-            }
+        let lengths = 1..self.longest.min(text.len() + 1);
+        let head = |n: usize| {
+            text.get(text.len() - n..)
+                .is_some_and(|t| self.heads.contains(t))
+        };
+        let tail = |n: usize| text.get(..n).is_some_and(|t| self.tails.contains(t));
+        if lengths.clone().any(tail) {
+            places.insert(0, 0);
+        }
+        if lengths.clone().any(head) {
+            places.push(text.len());
         }
         if places.is_empty() {
             return Cow::Borrowed(text);

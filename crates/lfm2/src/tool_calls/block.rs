@@ -42,30 +42,39 @@ const MAX_ENDS: usize = 32;
 
 /// Reads a block. If no call is found in it, the result is its text as one raw item.
 pub(super) fn parse(text: &str, tools: &[Tool], effort: Effort) -> Vec<Item> {
+    parse_pinned(text, tools, effort, &|_, _| true)
+}
+
+/// As [`parse`], with only such readings of the call at an offset as `fits` admits.
+pub(super) fn parse_pinned(
+    text: &str,
+    tools: &[Tool],
+    effort: Effort,
+    fits: &dyn Fn(usize, &Parsed) -> bool,
+) -> Vec<Item> {
     let mut budget = REPAIR_BYTES;
     let (mut items, mut pos) = (Vec::new(), 0);
     loop {
-        let rest = &text[pos..];
-        // Brackets and commas between calls carry nothing that the calls do not.
-        let between = |c: char| c.is_whitespace() || c.is_control() || "[],;".contains(c);
-        pos += rest.len() - rest.trim_start_matches(between).len();
+        pos += between(&text[pos..]);
         let rest = &text[pos..];
         if rest.is_empty() {
             break;
         }
         let mut reader = Reader::new(rest);
         let found = match (item(&mut reader, tools), effort) {
-            (Ok(call), _) if followed_well(reader.rest()) => Some((call, reader.pos)),
+            (Ok(call), _) if followed_well(reader.rest()) => {
+                fits(pos, &call).then_some((call, reader.pos))
+            }
             // Its form is right; another reading would only hide what is wrong with it.
             (Err(Fault::Meaning), _) | (_, Effort::Strict) => None,
-            (_, Effort::Repair) => repair(rest, tools, &mut budget),
+            (_, Effort::Repair) => repair(rest, tools, &mut budget, &|call| fits(pos, call)),
         };
         if let Some((call, len)) = found {
             items.push(Item::Call(call));
             pos += len;
         } else {
             let len = ends(rest).first().copied().unwrap_or(rest.len());
-            let raw = rest[..len].trim_end_matches(between);
+            let raw = rest[..len].trim_end_matches(separates);
             items.push(Item::Raw(raw.to_owned()));
             pos += len;
         }
@@ -76,13 +85,23 @@ pub(super) fn parse(text: &str, tools: &[Tool], effort: Effort) -> Vec<Item> {
     items
 }
 
+/// Brackets and commas between calls carry nothing that the calls do not.
+fn separates(c: char) -> bool {
+    c.is_whitespace() || c.is_control() || "[],;".contains(c)
+}
+
+/// Length of what separates calls at the start of `text`.
+pub(super) fn between(text: &str) -> usize {
+    text.len() - text.trim_start_matches(separates).len()
+}
+
 /// Whether what follows a call can follow one.
 fn followed_well(rest: &str) -> bool {
     let rest = rest.trim_start();
     rest.is_empty() || rest.starts_with([',', ';', ']']) || starts_item(rest)
 }
 
-fn starts_item(text: &str) -> bool {
+pub(super) fn starts_item(text: &str) -> bool {
     if text.starts_with('{') {
         return true;
     }
@@ -104,20 +123,14 @@ pub(super) fn name_len(text: &str) -> usize {
 }
 
 /// One call, in either form.
-fn item(reader: &mut Reader<'_>, tools: &[Tool]) -> Result<Parsed, Fault> {
+pub(super) fn item(reader: &mut Reader<'_>, tools: &[Tool]) -> Result<Parsed, Fault> {
     if reader.peek() == Some('{') {
         reader.json = true;
         let value = reader.value();
         reader.json = false;
         return from_json(value?);
     }
-    let len = name_len(reader.rest());
-    let name = &reader.rest()[..len];
-    reader.pos += len;
-    reader.space();
-    if name.is_empty() || !reader.eat("(") {
-        return Err(Fault::Syntax);
-    }
+    let name = call_head(reader).ok_or(Fault::Syntax)?;
     let parameters = tools
         .iter()
         .find(|t| t.name == name)
@@ -147,14 +160,19 @@ fn item(reader: &mut Reader<'_>, tools: &[Tool]) -> Result<Parsed, Fault> {
         }
     }
     place(positional, parameters, &mut arguments)?;
-    Ok(Parsed {
-        name: name.to_owned(),
-        arguments,
-    })
+    Ok(Parsed { name, arguments })
+}
+
+/// `name(`, if that is what follows.
+pub(super) fn call_head(reader: &mut Reader<'_>) -> Option<String> {
+    let name = reader.rest()[..name_len(reader.rest())].to_owned();
+    reader.pos += name.len();
+    reader.space();
+    (!name.is_empty() && reader.eat("(")).then_some(name)
 }
 
 /// `key=`, if that is what follows.
-fn keyword(reader: &mut Reader<'_>) -> Option<String> {
+pub(super) fn keyword(reader: &mut Reader<'_>) -> Option<String> {
     let rest = reader.rest();
     let len = rest.find(|c: char| !(c.is_alphanumeric() || "_-.$".contains(c)))?;
     let after = rest[len..].trim_start();
@@ -267,11 +285,17 @@ fn ends(text: &str) -> Vec<usize> {
 }
 
 /// The repairs for the call at the start of `text`, and where it then ends.
-fn repair(text: &str, tools: &[Tool], budget: &mut usize) -> Option<(Parsed, usize)> {
+fn repair(
+    text: &str,
+    tools: &[Tool],
+    budget: &mut usize,
+    fits: &dyn Fn(&Parsed) -> bool,
+) -> Option<(Parsed, usize)> {
     let ends = ends(text);
     for closers in [Closers::Plain, Closers::Escaped] {
         for &end in &ends {
-            let found = readings(&text[..end], tools, closers, budget);
+            let mut found = readings(&text[..end], tools, closers, budget);
+            found.retain(|call| fits(call));
             if !found.is_empty() {
                 return choose(found, tools).map(|call| (call, end));
             }
@@ -285,7 +309,7 @@ fn repair(text: &str, tools: &[Tool], budget: &mut usize) -> Option<(Parsed, usi
     let closed = format!("{body})");
     let mut reader = Reader::new(&closed);
     let call = item(&mut reader, tools).ok()?;
-    reader.at_end().then_some((call, text.len()))
+    (reader.at_end() && fits(&call)).then_some((call, text.len()))
 }
 
 /// All the ways to read `text` as one call, if some quotes inside strings do not end them.

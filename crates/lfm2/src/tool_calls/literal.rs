@@ -286,7 +286,7 @@ impl<'t> Reader<'t> {
 
     /// What follows a backslash. An escape that neither language knows keeps its backslash, so a
     /// regular expression survives.
-    fn escape(&mut self, out: &mut String) -> Result<(), Fault> {
+    pub(super) fn escape(&mut self, out: &mut String) -> Result<(), Fault> {
         let c = self.bump().ok_or(Fault::Unterminated)?;
         match c {
             'n' => out.push('\n'),

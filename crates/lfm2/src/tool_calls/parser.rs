@@ -2,7 +2,8 @@
 //!
 //! Text goes out as it comes, except what may still turn out to be something else: the beginning
 //! of a marker, white space at the edge of a block, a line that begins like a call. A call goes out
-//! whole when its block is complete, since only then is its reading certain. Every decision depends
+//! whole when its block is complete, since only then is its reading certain; [`super::live`] has
+//! the exception. Every decision depends
 //! on the text alone, so the events are the same however the stream is cut (text deltas apart).
 
 use std::collections::hash_map::RandomState;
@@ -11,79 +12,10 @@ use std::hash::{BuildHasher, Hasher};
 use super::Tool;
 use super::bare::{Candidate, Verdict};
 use super::block::{self, Effort, Item, Parsed};
+use super::event::{Event, Options, Reasoning};
+use super::live::Live;
 use super::markers::{Lexer, Marker, Piece};
 use crate::python;
-
-/// What the parser found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
-    /// Part of the model's thoughts.
-    Reasoning(String),
-    /// Part of the reply's text.
-    Content(String),
-    /// The inside of a block, or a part of it, that cannot be read as a call. To be shown as
-    /// content; that it is not an ordinary reply is worth a warning.
-    Unparsed(String),
-    /// A call begins.
-    ToolCallStart {
-        /// Its number in this reply, over all blocks, from 0.
-        index: usize,
-        /// A new id.
-        id: String,
-        /// The function's name.
-        name: String,
-    },
-    /// Part of a call's arguments; all parts together are one JSON object.
-    ToolCallArgs {
-        /// The call's number.
-        index: usize,
-        /// JSON text.
-        delta: String,
-    },
-    /// A call is complete.
-    ToolCallEnd {
-        /// The call's number.
-        index: usize,
-    },
-}
-
-/// Where thoughts are to be expected.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Reasoning {
-    /// Nowhere: `<think>` is text.
-    Off,
-    /// The reply may begin with `<think>`.
-    #[default]
-    Auto,
-    /// The prompt ends inside a thought, so the reply begins in it.
-    Open,
-}
-
-/// How a [`Parser`] reads.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// The tools the model was offered. Names decide about calls without markers, parameters about
-    /// arguments without names. Calls of other functions are passed on where they are marked.
-    pub tools: Vec<Tool>,
-    /// Where thoughts are to be expected.
-    pub reasoning: Reasoning,
-    /// Whether markers come as text. Otherwise only [`Parser::push_marker`] brings them, and text
-    /// that merely spells one, such as a string in a call, stays text.
-    pub markers_in_text: bool,
-    /// Makes ids repeatable; `None` takes a new seed.
-    pub id_seed: Option<u64>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            tools: Vec::new(),
-            reasoning: Reasoning::Auto,
-            markers_in_text: true,
-            id_seed: None,
-        }
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -116,6 +48,9 @@ pub struct Parser {
     candidate: Option<Candidate>,
     /// The inside of the current block.
     block: String,
+    /// Its call that is being passed on early, and the length from which to look for one again.
+    live: Option<Live>,
+    look_at: usize,
     /// The inside of the last block, which the model may repeat, and how much of it it has.
     echo: Option<(String, String)>,
 
@@ -148,6 +83,8 @@ impl Parser {
             line_start: true,
             candidate: None,
             block: String::new(),
+            live: None,
+            look_at: 0,
             echo: None,
             calls: 0,
             id_state: seed,
@@ -245,14 +182,8 @@ impl Parser {
                 self.end_of_block(Effort::Repair);
                 self.start_of_block();
             }
-            (State::Block, Piece::Text(text)) => {
-                self.raw_text.push_str(&text);
-                self.block.push_str(&text);
-            }
-            (State::Block, Piece::Marker(marker)) => {
-                self.raw_text.push_str(marker.spelling());
-                self.block.push_str(marker.spelling());
-            }
+            (State::Block, Piece::Text(text)) => self.inside(&text),
+            (State::Block, Piece::Marker(marker)) => self.inside(marker.spelling()),
         }
     }
 
@@ -320,6 +251,7 @@ impl Parser {
         self.gap.clear();
         self.state = State::Block;
         self.block.clear();
+        (self.live, self.look_at) = (None, 0);
     }
 
     fn is_whole(&self) -> bool {
@@ -327,9 +259,64 @@ impl Parser {
         !items.is_empty() && items.iter().all(|item| matches!(item, Item::Call(_)))
     }
 
+    fn inside(&mut self, text: &str) {
+        self.raw_text.push_str(text);
+        self.block.push_str(text);
+        self.look_for_live(false);
+    }
+
+    /// Passes on what is certain of a long argument. Looking for one costs a reading of the block,
+    /// so it is done each time the block has grown by a part of its length.
+    fn look_for_live(&mut self, now: bool) {
+        if let Some(live) = &mut self.live {
+            let delta = live.advance(&self.block);
+            self.arguments(delta);
+            return;
+        }
+        if self.block.len() < self.look_at && !now {
+            return;
+        }
+        self.look_at = self.block.len() + self.block.len() / 8 + 32;
+        let Some(live) = Live::find(&self.block, &self.tools) else {
+            return;
+        };
+        for call in &live.earlier {
+            self.call(call);
+        }
+        self.begin_call(live.name.clone());
+        self.arguments(live.json.clone());
+        self.live = Some(live);
+    }
+
     fn end_of_block(&mut self, effort: Effort) {
+        // So that the result doesn't depend on when the text arrived.
+        self.look_for_live(true);
         let body = std::mem::take(&mut self.block);
-        for item in block::parse(&body, &self.tools, effort) {
+        let live = self.live.take();
+        let fits = |at: usize, call: &Parsed| match &live {
+            Some(live) if live.at == at => live.remainder(call).is_some(),
+            _ => true,
+        };
+        let items = block::parse_pinned(&body, &self.tools, effort, &fits);
+        let mut items = items.into_iter();
+        if let Some(live) = &live {
+            // The calls before it went out with it.
+            match items.nth(live.earlier.len()) {
+                Some(Item::Call(call)) => {
+                    self.arguments(live.remainder(&call).unwrap_or_default());
+                    self.end_call();
+                }
+                other => {
+                    let index = self.calls - 1;
+                    self.events.push(Event::ToolCallBroken { index });
+                    // A call that was merely cut off has been passed on as far as it goes.
+                    if let (Some(Item::Raw(text)), Effort::Repair) = (other, effort) {
+                        self.events.push(Event::Unparsed(text));
+                    }
+                }
+            }
+        }
+        for item in items {
             match item {
                 Item::Call(call) => self.call(&call),
                 Item::Raw(text) => self.events.push(Event::Unparsed(text)),
@@ -347,13 +334,31 @@ impl Parser {
     }
 
     fn call(&mut self, call: &Parsed) {
-        let index = self.calls;
+        self.begin_call(call.name.clone());
+        let arguments = serde_json::Value::Object(call.arguments.clone());
+        self.arguments(python::dumps(&arguments, None));
+        self.end_call();
+    }
+
+    fn begin_call(&mut self, name: String) {
+        let (index, id) = (self.calls, self.next_id());
         self.calls += 1;
-        let id = self.next_id();
-        let name = call.name.clone();
-        let delta = python::dumps(&serde_json::Value::Object(call.arguments.clone()), None);
         self.events.push(Event::ToolCallStart { index, id, name });
-        self.events.push(Event::ToolCallArgs { index, delta });
+    }
+
+    fn arguments(&mut self, delta: String) {
+        if delta.is_empty() {
+            return;
+        }
+        let index = self.calls - 1;
+        match self.events.last_mut() {
+            Some(Event::ToolCallArgs { delta: last, .. }) => last.push_str(&delta),
+            _ => self.events.push(Event::ToolCallArgs { index, delta }),
+        }
+    }
+
+    fn end_call(&mut self) {
+        let index = self.calls - 1;
         self.events.push(Event::ToolCallEnd { index });
     }
 
