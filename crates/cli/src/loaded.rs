@@ -6,7 +6,6 @@ use cpu::fit::Fit;
 use cpu::{Cpu, Options};
 use engine::{Backend as _, Sampling};
 use lfm2::chat::ChatTemplate;
-use lfm2::safetensors::Safetensors;
 use lfm2::{Config, Opened, Tokenizer};
 use serde::Deserialize;
 

@@ -133,8 +133,10 @@ impl Printer {
                 self.call.push_str(&delta);
                 Ok(())
             }
-            Event::ToolCallEnd { .. } => {
-                let line = std::mem::take(&mut self.call) + "\n";
+            Event::ToolCallEnd { .. } | Event::ToolCallBroken { .. } => {
+                let broken = matches!(event, Event::ToolCallBroken { .. });
+                let end = if broken { " [cut off]\n" } else { "\n" };
+                let line = std::mem::take(&mut self.call) + end;
                 if self.last.is_some_and(|c| c != '\n') {
                     self.write("\n")?;
                 }

@@ -3,10 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use engine::{Finish, Stats};
+use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{Completer, Config, Editor, Helper, Highlighter, Hinter};
+use rustyline::{Config, Editor, Helper};
 
 use super::conversation::Conversation;
 use super::{Printer, describe};
@@ -26,8 +29,16 @@ A line that ends in \\ goes on in the next; a block between ``` lines is one mes
 Ctrl-C stops an answer; a second one leaves.";
 
 /// Takes a line for unfinished while it ends in a backslash or a ``` block is open.
-#[derive(Completer, Helper, Hinter, Highlighter)]
 struct MultiLine;
+
+impl Helper for MultiLine {}
+impl Highlighter for MultiLine {}
+impl Hinter for MultiLine {
+    type Hint = String;
+}
+impl Completer for MultiLine {
+    type Candidate = String;
+}
 
 impl Validator for MultiLine {
     fn validate(&self, c: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
