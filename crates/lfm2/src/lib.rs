@@ -10,6 +10,7 @@ pub mod family;
 pub mod gguf;
 mod mapped;
 pub mod open;
+pub mod oracle;
 mod python;
 pub mod quant;
 pub mod reference;

@@ -126,7 +126,13 @@ fn mlx_logits_and_greedy_tokens() {
             let r = r.clone().with_numerics(numerics);
             let logits = r.forward(&mut r.state(), &g.prompt).unwrap();
             let e = relative_error(&logits, &g.logits);
-            let mean = logits.iter().zip(&g.logits).map(|(a, b)| (a - b).abs()).sum::<f32>() / logits.len() as f32; println!("{name} {kind}: logits off by {e:e}, mean {mean}");
+            let mean = logits
+                .iter()
+                .zip(&g.logits)
+                .map(|(a, b)| (a - b).abs())
+                .sum::<f32>()
+                / logits.len() as f32;
+            println!("{name} {kind}: logits off by {e:e}, mean {mean}");
             //assert!(e < bound, "{name} {kind}: logits off by {e:e}");
 
             // Teacher-forced: each choice after mlx-lm's own history.
