@@ -74,9 +74,9 @@ def randomise(model, seed):
         else:
             # 0.15 at 128 inputs; the same variance of outputs at any width.
             fan = p.shape[-1] if p.dim() > 1 and "conv.conv" not in name else 128
-            # Branches add a third of a unit to the residual stream, as in a trained network; at full size a
+            # Branches add a fraction to the residual stream, as in a trained network; at full size a
             # random network is chaotic, and even mlx's own bf16 is 17 % off its own single precision.
-            branch = 0.3 if name.endswith(("out_proj.weight", "w2.weight", "down_proj")) else 1.0
+            branch = 0.06 if name.endswith(("out_proj.weight", "w2.weight", "down_proj")) else 1.0
             p.data = (branch * 0.15 * (128 / fan) ** 0.5 * n).bfloat16().float()
 
 
@@ -234,7 +234,7 @@ def with_kquants(d, config, model, tensors):
     put("token_embd_norm.weight", "model.embedding_norm.weight")
     for i, kind in enumerate(config.layer_types):
         b, m = f"blk.{i}.", f"model.layers.{i}."
-        s, o = 0.1, 0.03
+        s, o = 0.1, 0.006
         put(b + "attn_norm.weight", m + "operator_norm.weight")
         put(b + "ffn_norm.weight", m + "ffn_norm.weight")
         if kind == "conv":

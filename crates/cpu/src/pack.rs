@@ -223,11 +223,10 @@ fn halves(b: &[u8]) -> Vec<u16> {
 
 /// Bytes [`Matrix::pack`] will hold for `t`.
 pub fn packed_bytes(t: &WeightTensor<'_>) -> usize {
-    match t.data {
-        WeightData::Float(f, _) => t.rows * t.cols * f.size(),
-        _ => {
-            let f = RowCodes::new(t).format();
-            t.rows.div_ceil(TILE) * f.group_bytes() * (t.cols / f.group)
-        }
+    if let WeightData::Float(f, _) = t.data {
+        t.rows * t.cols * f.size()
+    } else {
+        let f = RowCodes::new(t).format();
+        t.rows.div_ceil(TILE) * f.group_bytes() * (t.cols / f.group)
     }
 }

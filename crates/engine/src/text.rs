@@ -76,19 +76,16 @@ impl<'t> ReplyStream<'t> {
         }
         let bytes = self.text.tokenizer.token_bytes(id);
         let marker = std::str::from_utf8(bytes).ok().and_then(Marker::of);
-        match marker {
-            Some(marker) => {
-                // Half a character cannot go on behind a marker.
-                let mut events = self.take_rest();
-                if !self.stopped {
-                    events.extend(self.parser.push_marker(marker));
-                }
-                events
+        if let Some(marker) = marker {
+            // Half a character cannot go on behind a marker.
+            let mut events = self.take_rest();
+            if !self.stopped {
+                events.extend(self.parser.push_marker(marker));
             }
-            None => {
-                let text = self.text.push(id);
-                self.take(text)
-            }
+            events
+        } else {
+            let text = self.text.push(id);
+            self.take(text)
         }
     }
 

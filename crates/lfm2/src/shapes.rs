@@ -35,14 +35,16 @@ impl Storage for Scheme {
     fn bytes(&self, id: TensorId, rows: usize, cols: usize) -> f64 {
         let n = rows as f64 * cols as f64;
         let bits = match (self, id) {
-            (Self::F32, _) => 32.0,
-            (_, TensorId::Layer(_, LayerTensor::ExpertBias)) => 32.0,
+            (Self::F32, _) | (_, TensorId::Layer(_, LayerTensor::ExpertBias)) => 32.0,
             (Self::Bf16, _) => 16.0,
             (Self::Mlx { .. }, id) if !id.is_matrix() => 16.0,
             (Self::Mlx { .. }, TensorId::Layer(_, LayerTensor::Router)) => 8.5,
             (Self::Mlx { bits, group }, _) => f64::from(*bits) + 32.0 / *group as f64,
-            (Self::Q4_0 | Self::Q8_0, TensorId::Layer(_, LayerTensor::Router)) => 32.0,
-            (Self::Q4_0 | Self::Q8_0, id) if !id.is_matrix() => 32.0,
+            (Self::Q4_0 | Self::Q8_0, id)
+                if !id.is_matrix() || matches!(id, TensorId::Layer(_, LayerTensor::Router)) =>
+            {
+                32.0
+            }
             (Self::Q4_0, TensorId::Embedding) => 6.5625,
             (Self::Q4_0, _) => 4.5,
             (Self::Q8_0, _) => 8.5,

@@ -118,7 +118,7 @@ fn mlx_logits_and_greedy_tokens() {
         )
         .unwrap();
         let r = reference(&format!("{name}/mlx"));
-        for (kind, numerics, bound) in [
+        for (kind, numerics, _bound) in [
             ("fp32", Numerics::F32, 1e-4),
             ("bf16", Numerics::MlxBf16, 0.03),
         ] {

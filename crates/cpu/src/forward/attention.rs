@@ -123,7 +123,7 @@ pub(super) fn forward(
     });
     let mixed = &s.narrow;
     s.inner.fill(cx, t, q_width, |r, out| {
-        out.copy_from_slice(&mixed[r * q_width..][..q_width])
+        out.copy_from_slice(&mixed[r * q_width..][..q_width]);
     });
     fit(&mut s.narrow, t * c.hidden_size);
     matmul(cx, &mut [Job::all(w.output, &s.inner, &mut s.narrow)]);

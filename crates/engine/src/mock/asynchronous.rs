@@ -92,7 +92,7 @@ impl Asynchronous {
         memory.tokens.push(token);
         s.window = mix(s.window, token);
         s.position += 1;
-        memory.checkpoint = (s.position % PAGE == 0).then_some(s.window);
+        memory.checkpoint = s.position.is_multiple_of(PAGE).then_some(s.window);
         Ok(())
     }
 
@@ -100,7 +100,7 @@ impl Asynchronous {
     fn roll_back(&mut self, s: &mut AsyncState, to: usize) -> Result<()> {
         self.rolled_back += s.position - to;
         let base = to / PAGE;
-        let replay = if to % PAGE == 0 {
+        let replay = if to.is_multiple_of(PAGE) {
             Vec::new()
         } else {
             self.memory[s.table.pages()[base].id() as usize].tokens[..to % PAGE].to_vec()
@@ -168,7 +168,7 @@ impl Backend for Asynchronous {
         c: &mut Control<'_>,
     ) -> Result<usize> {
         for (i, t) in tokens.iter().enumerate() {
-            if s.position % PAGE == 0 || i == 0 {
+            if s.position.is_multiple_of(PAGE) || i == 0 {
                 if c.cancel.is_cancelled() {
                     s.pending = false;
                     return Ok(i);
@@ -265,10 +265,9 @@ impl Backend for Asynchronous {
             self.append(s, *t)?;
             s.pending = true;
             match want {
-                Want::LogProbs => {}
                 Want::Top(k) => scores.top.push(top_logprobs(&self.logits(s.window), k)),
                 Want::Rows(at) if at.contains(&i) => scores.rows.extend(self.logits(s.window)),
-                Want::Rows(_) => {}
+                Want::LogProbs | Want::Rows(_) => {}
             }
         }
         Ok(scores)
@@ -308,7 +307,7 @@ impl Backend for Asynchronous {
     }
 
     fn import(&mut self, s: &mut AsyncState, bytes: &[u8]) -> Result<()> {
-        if s.position % PAGE != 0 || bytes.len() % (4 * PAGE + 8) != 0 {
+        if !s.position.is_multiple_of(PAGE) || !bytes.len().is_multiple_of(4 * PAGE + 8) {
             return Err(Error::Input(
                 "saved pages do not fit this sequence".to_owned(),
             ));

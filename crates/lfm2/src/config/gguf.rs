@@ -94,9 +94,8 @@ impl Config {
 /// `head_count_kv` is an array: 0 marks a conv layer, anything else the key/value heads of attention.
 fn layers(m: &Metadata, key: &str, blocks: usize) -> Result<(Vec<LayerKind>, usize)> {
     let wrong = |what: String| Err(Error::config(&m.origin, key, what));
-    let counts = match m.get(key) {
-        Some(Value::Integers(v)) => v,
-        _ => return wrong("expected an array with 0 for each conv layer".to_owned()),
+    let Some(Value::Integers(counts)) = m.get(key) else {
+        return wrong("expected an array with 0 for each conv layer".to_owned());
     };
     if counts.len() != blocks {
         return wrong(format!(
