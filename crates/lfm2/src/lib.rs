@@ -22,7 +22,7 @@ pub mod weights;
 
 pub use config::{Config, FfnKind, LayerKind, MoeConfig};
 pub use error::{Error, Result};
-pub use open::{Opened, open};
+pub use open::{Opened, open, open_gguf_bytes, open_safetensors_bytes};
 pub use tensor::{FfnPart, LayerTensor, TensorId};
 pub use tokenizer::Tokenizer;
 pub use weights::WeightSource;

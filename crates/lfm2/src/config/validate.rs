@@ -61,7 +61,11 @@ impl Config {
         )?;
         let attends = self.layers.contains(&super::LayerKind::Attention);
         check(
-            !attends || (self.kv_heads >= 1 && self.heads % self.kv_heads == 0),
+            if attends {
+                self.kv_heads >= 1 && self.heads.is_multiple_of(self.kv_heads)
+            } else {
+                self.kv_heads <= self.heads
+            },
             "num_key_value_heads",
             &self.kv_heads,
             "a divisor of num_attention_heads",
