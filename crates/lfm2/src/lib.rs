@@ -15,10 +15,12 @@ pub mod quant;
 pub mod reference;
 pub mod safetensors;
 pub mod shapes;
+pub mod synth;
 pub mod tensor;
 pub mod tokenizer;
 pub mod tool_calls;
 pub mod weights;
+pub mod write;
 
 pub use config::{Config, FfnKind, LayerKind, MoeConfig};
 pub use error::{Error, Result};

@@ -90,7 +90,7 @@ impl Gguf {
 }
 
 /// The tensor that holds `id`, and the expert within it.
-fn name(id: TensorId) -> (String, Option<usize>) {
+pub(crate) fn name(id: TensorId) -> (String, Option<usize>) {
     let (i, t) = match id {
         TensorId::Embedding => return ("token_embd.weight".to_owned(), None),
         TensorId::FinalNorm => return ("token_embd_norm.weight".to_owned(), None),
