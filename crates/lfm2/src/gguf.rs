@@ -7,3 +7,4 @@ mod source;
 pub use metadata::{Metadata, Value};
 pub use reader::{GgmlType, Parsed, TensorInfo, parse};
 pub use source::Gguf;
+pub(crate) use source::name as stored_name;

@@ -16,14 +16,16 @@ pub mod quant;
 pub mod reference;
 pub mod safetensors;
 pub mod shapes;
+pub mod synth;
 pub mod tensor;
 pub mod tokenizer;
 pub mod tool_calls;
 pub mod weights;
+pub mod write;
 
 pub use config::{Config, FfnKind, LayerKind, MoeConfig};
 pub use error::{Error, Result};
-pub use open::{Opened, open};
+pub use open::{Opened, open, open_gguf_bytes, open_safetensors_bytes};
 pub use tensor::{FfnPart, LayerTensor, TensorId};
 pub use tokenizer::Tokenizer;
 pub use weights::WeightSource;

@@ -17,6 +17,7 @@ pub(crate) struct Mapped {
 enum Bytes {
     Map(Arc<memmap2::Mmap>),
     Static(&'static [u8]),
+    Owned(Arc<[u8]>),
 }
 
 impl Mapped {
@@ -50,10 +51,19 @@ impl Mapped {
         }
     }
 
+    /// Bytes read or made elsewhere; `name` stands for them in errors.
+    pub(crate) fn from_vec(name: &str, bytes: Vec<u8>) -> Self {
+        Self {
+            path: PathBuf::from(name),
+            bytes: Bytes::Owned(bytes.into()),
+        }
+    }
+
     pub(crate) fn bytes(&self) -> &[u8] {
         match &self.bytes {
             Bytes::Map(m) => m,
             Bytes::Static(b) => b,
+            Bytes::Owned(b) => b,
         }
     }
 }

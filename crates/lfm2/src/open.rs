@@ -44,7 +44,9 @@ pub fn open(path: &Path) -> Result<Opened> {
         }
         return Ok(Opened::Gguf(Gguf::open(path)?));
     }
-    if path.join("config.json").exists() {
+    // A directory of GGUF files may keep the original config.json beside them.
+    let has_config = path.join("config.json").exists();
+    if has_config && Safetensors::lies_in(path) {
         return Ok(Opened::Safetensors(Safetensors::open(path)?));
     }
     let entries = std::fs::read_dir(path).map_err(|e| Error::io(path, "cannot list", e))?;
@@ -58,6 +60,14 @@ pub fn open(path: &Path) -> Result<Opened> {
     files.sort();
     match &files[..] {
         [one] => Ok(Opened::Gguf(Gguf::open(one)?)),
+        [] if has_config => Err(Error::file(
+            path,
+            "has a config.json but neither model.safetensors, model.safetensors.index.json nor a .gguf file",
+        )),
+        [] if Safetensors::lies_in(path) => Err(Error::file(
+            path,
+            "has safetensors but no config.json: download it too",
+        )),
         [] => Err(Error::file(
             path,
             "holds neither a config.json nor a .gguf file: it is no model directory",
@@ -71,4 +81,14 @@ pub fn open(path: &Path) -> Result<Opened> {
             ),
         )),
     }
+}
+
+/// Opens a safetensors model in memory: `config.json` and one file. `name` stands for it in errors.
+pub fn open_safetensors_bytes(name: &str, config: &[u8], weights: &[u8]) -> Result<Safetensors> {
+    Safetensors::from_bytes(name, config, weights.to_vec())
+}
+
+/// Opens a GGUF file in memory. `name` stands for it in errors.
+pub fn open_gguf_bytes(name: &str, bytes: &[u8]) -> Result<Gguf> {
+    Gguf::from_bytes(name, bytes.to_vec())
 }

@@ -2,8 +2,12 @@
 
 mod blocks;
 mod decode;
+mod encode;
+mod encode_k;
 
 pub use blocks::{k_block_bytes, six_bit_pair};
+pub use encode::{mlx_affine, q4_0, q8_0};
+pub use encode_k::k_quantise;
 
 /// Element type of plain floats and of scales.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

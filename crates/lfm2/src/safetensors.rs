@@ -7,5 +7,7 @@ mod header;
 mod names;
 mod source;
 
+pub(crate) use names::module_names;
+
 pub use header::{Entry, Header};
 pub use source::Safetensors;

@@ -94,12 +94,14 @@ impl TensorId {
 
     /// Every tensor a model of this configuration has, in a fixed order.
     pub fn all(c: &Config) -> Vec<Self> {
-        let mut ids = vec![Self::Embedding];
-        for i in 0..c.layers.len() {
-            ids.extend(Self::of_layer(c, i));
-        }
-        ids.push(Self::FinalNorm);
-        ids
+        Self::walk(c).collect()
+    }
+
+    /// [`Self::all`] one layer at a time: a small hostile `config.json` may claim millions of experts.
+    pub fn walk(c: &Config) -> impl Iterator<Item = Self> + '_ {
+        std::iter::once(Self::Embedding)
+            .chain((0..c.layers.len()).flat_map(|i| Self::of_layer(c, i)))
+            .chain(std::iter::once(Self::FinalNorm))
     }
 
     /// Every tensor of layer `i`, mixer first, then the feed-forward block.

@@ -54,14 +54,18 @@ impl Config {
             "1 to 1024",
         )?;
         check(
-            self.head_dim >= 2 && self.head_dim <= 1024 && self.head_dim.is_multiple_of(2),
+            self.head_dim >= 2 && self.head_dim <= 1024 && self.head_dim % 2 == 0,
             "head_dim",
             &self.head_dim,
             "an even number up to 1024",
         )?;
         let attends = self.layers.contains(&super::LayerKind::Attention);
         check(
-            !attends || (self.kv_heads >= 1 && self.heads.is_multiple_of(self.kv_heads)),
+            if attends {
+                self.kv_heads >= 1 && self.heads.is_multiple_of(self.kv_heads)
+            } else {
+                self.kv_heads <= self.heads
+            },
             "num_key_value_heads",
             &self.kv_heads,
             "a divisor of num_attention_heads",

@@ -142,6 +142,12 @@ pub struct Parsed {
     pub tensors: Vec<TensorInfo>,
 }
 
+/// Longest metadata array accepted. Elements are widened when read, so without a limit a large hostile
+/// file could claim many times its own size of memory; the longest real list (merges) has 400 thousand.
+const MAX_ARRAY: usize = 1 << 22;
+/// Most metadata accepted, in bytes of the file; real files have 10 MB.
+const MAX_METADATA: usize = 1 << 26;
+
 /// Reads values off a slice; every failure names the byte where it happened.
 struct Cursor<'a> {
     path: &'a Path,
@@ -244,16 +250,21 @@ impl<'a> Cursor<'a> {
             _ => return self.fail(format!("{key} has the unknown element type {element}")),
         };
         let n = self.count(size, &format!("the length of {key}"))?;
+        if n > MAX_ARRAY {
+            return self.fail(format!(
+                "{key} has {n} elements; more than {MAX_ARRAY} is no real list"
+            ));
+        }
         Ok(match element {
             8 => {
-                let mut v = Vec::with_capacity(n);
+                let mut v = Vec::new();
                 for _ in 0..n {
                     v.push(self.string(&format!("an element of {key}"))?);
                 }
                 Value::Strings(v)
             }
             6 | 12 => {
-                let mut v = Vec::with_capacity(n);
+                let mut v = Vec::new();
                 for _ in 0..n {
                     if let Value::Float(f) = self.scalar(element, key)? {
                         v.push(f);
@@ -262,7 +273,7 @@ impl<'a> Cursor<'a> {
                 Value::Floats(v)
             }
             _ => {
-                let mut v = Vec::with_capacity(n);
+                let mut v = Vec::new();
                 for _ in 0..n {
                     v.push(match self.scalar(element, key)? {
                         Value::Unsigned(u) => match i64::try_from(u) {
@@ -294,7 +305,7 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Parsed> {
     let version = c.u32("the version")?;
     if version != 3 {
         c.at = 4;
-        return c.fail(if version.swap_bytes() <= 16 {
+        return c.fail(if version != 0 && version.swap_bytes() <= 16 {
             "is a big-endian GGUF file, which is not supported: convert it to little-endian"
                 .to_owned()
         } else {
@@ -328,6 +339,9 @@ fn metadata(c: &mut Cursor<'_>, n: usize) -> Result<Metadata> {
         let at = c.at;
         let key = c.string("a metadata key")?;
         let value = c.value(&key)?;
+        if c.at > MAX_METADATA {
+            return c.fail(format!("the metadata takes more than {MAX_METADATA} bytes"));
+        }
         if !seen.insert(key.clone()) {
             c.at = at;
             return c.fail(format!("the metadata key {key} occurs twice"));

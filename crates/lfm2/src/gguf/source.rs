@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::mapped::Mapped;
 use crate::quant::{FloatType, KQuant, QuantLayout, QuantTensor, WeightData, WeightTensor, Zero};
 use crate::tensor::{FfnPart, LayerTensor, TensorId};
-use crate::weights::{Format, TensorEntry, WeightSource};
+use crate::weights::{Format, Location, Missing, TensorEntry, WeightSource};
 
 /// The model. Every tensor was found and its shape checked when it was opened.
 #[derive(Debug)]
@@ -27,6 +27,11 @@ impl Gguf {
     /// Opens the file at `path`.
     pub fn open(path: &Path) -> Result<Self> {
         Self::new(Mapped::open(path)?)
+    }
+
+    /// A file's contents in memory; `name` stands for it in errors.
+    pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Self> {
+        Self::new(Mapped::from_vec(name, bytes))
     }
 
     fn new(file: Mapped) -> Result<Self> {
@@ -71,34 +76,21 @@ impl Gguf {
     }
 
     fn check(&self) -> Result<()> {
-        let mut missing: Vec<String> = Vec::new();
-        for id in TensorId::all(&self.config) {
-            let (name, _) = name(id);
-            if !self.index.contains_key(&name) {
-                if missing.last() != Some(&name) {
-                    missing.push(name);
-                }
-                continue;
+        let mut missing = Missing::default();
+        for id in TensorId::walk(&self.config) {
+            let (name, expert) = name(id);
+            if self.index.contains_key(&name) {
+                self.tensor(id)?;
+            } else if expert.unwrap_or(0) == 0 && missing.add(name) {
+                break;
             }
-            self.tensor(id)?;
         }
-        let Some(first) = missing.first() else {
-            return Ok(());
-        };
-        let others = match missing.len() - 1 {
-            0 => String::new(),
-            n => format!(", and {n} more are missing too"),
-        };
-        Err(Error::tensor(
-            &self.file.path,
-            first,
-            format!("is missing{others}: convert the model again"),
-        ))
+        missing.report(&self.file.path, "convert the model again")
     }
 }
 
 /// The tensor that holds `id`, and the expert within it.
-fn name(id: TensorId) -> (String, Option<usize>) {
+pub(crate) fn name(id: TensorId) -> (String, Option<usize>) {
     let (i, t) = match id {
         TensorId::Embedding => return ("token_embd.weight".to_owned(), None),
         TensorId::FinalNorm => return ("token_embd_norm.weight".to_owned(), None),
@@ -130,6 +122,12 @@ fn name(id: TensorId) -> (String, Option<usize>) {
 }
 
 impl WeightSource for Gguf {
+    fn locate(&self, id: TensorId) -> Option<Location> {
+        let t = self.tensor(id).ok()?;
+        let (name, _) = name(id);
+        Location::of(&t, self.file.bytes(), &self.file.path, |_| Some(&name))
+    }
+
     fn format(&self) -> Format {
         Format::Gguf
     }

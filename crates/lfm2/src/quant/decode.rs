@@ -76,20 +76,6 @@ impl QuantTensor<'_> {
             }
         }
     }
-
-    /// The first scale or zero that is not finite: its place among the groups of the tensor.
-    fn first_bad_group(&self, n: usize) -> Option<usize> {
-        (0..n / self.group).find(|i| match self.layout {
-            QuantLayout::Separate { scales, .. } => {
-                let zero = match self.zero {
-                    Zero::Stored(z) => self.scale_type.get(z, *i),
-                    _ => 0.0,
-                };
-                !(self.scale_type.get(scales, *i) + zero).is_finite()
-            }
-            QuantLayout::Blocks(b) => !blocks::f16(&b[i * self.block_bytes()..]).is_finite(),
-        })
-    }
 }
 
 impl WeightTensor<'_> {
@@ -152,6 +138,11 @@ impl WeightTensor<'_> {
         }
     }
 
+    /// Stored bits per weight, scales included.
+    pub fn bits_per_weight(&self) -> f64 {
+        8.0 * self.stored_bytes() as f64 / (self.rows as f64 * self.cols as f64)
+    }
+
     /// The storage type's name in reports.
     pub fn type_name(&self) -> String {
         match self.data {
@@ -169,30 +160,57 @@ impl WeightTensor<'_> {
         }
     }
 
-    /// Looks for scales (or plain values) that are not finite. One bad scale poisons every result, so a
-    /// backend calls this for each tensor as it loads it; opening a file does not read its tensors at all.
-    ///
-    /// Returns the index of the first bad group (plain tensors: value; K-quants: super-block).
-    pub fn first_not_finite(&self) -> Option<usize> {
+    /// The bytes from which [`Self::first_not_finite`] counts: those of the scales where they lie apart.
+    pub fn scales(&self) -> &[u8] {
         match self.data {
-            WeightData::Float(float, b) => {
-                let exponent = |i: usize| -> bool {
-                    match float {
-                        FloatType::F32 => b[4 * i + 3] & 0x7f == 0x7f && b[4 * i + 2] & 0x80 != 0,
-                        FloatType::F16 => b[2 * i + 1] & 0x7c == 0x7c,
-                        FloatType::Bf16 => b[2 * i + 1] & 0x7f == 0x7f && b[2 * i] & 0x80 != 0,
-                    }
-                };
-                (0..b.len() / float.size()).find(|i| exponent(*i))
-            }
-            WeightData::Quant(q) => q.first_bad_group(self.rows * self.cols),
-            WeightData::K(kind, b) => b.chunks_exact(blocks::k_block_bytes(kind)).position(|b| {
-                let bad = match kind {
-                    KQuant::Q4K | KQuant::Q5K => blocks::f16(b) + blocks::f16(&b[2..]),
-                    KQuant::Q6K => blocks::f16(&b[208..]),
-                };
-                !bad.is_finite()
-            }),
+            WeightData::Float(_, b) | WeightData::K(_, b) => b,
+            WeightData::Quant(q) => match q.layout {
+                QuantLayout::Separate { scales, .. } => scales,
+                QuantLayout::Blocks(b) => b,
+            },
         }
     }
+
+    /// Looks for scales, biases (or plain values) that are not finite; one poisons every result. Returns
+    /// what it is and its byte offset within [`Self::scales`] (of a bias: the offset of its scale).
+    pub fn first_not_finite(&self) -> Option<(&'static str, usize)> {
+        match self.data {
+            WeightData::Float(float, b) => {
+                let size = float.size();
+                (0..b.len() / size)
+                    .find(|i| !float.get(b, *i).is_finite())
+                    .map(|i| ("value", i * size))
+            }
+            WeightData::Quant(q) => match q.layout {
+                QuantLayout::Separate { scales, .. } => {
+                    let bad = |b: &[u8], i: usize| !q.scale_type.get(b, i).is_finite();
+                    let size = q.scale_type.size();
+                    (0..scales.len() / size).find_map(|i| {
+                        if bad(scales, i) {
+                            return Some(("scale", i * size));
+                        }
+                        matches!(q.zero, Zero::Stored(z) if bad(z, i)).then_some(("bias", i * size))
+                    })
+                }
+                QuantLayout::Blocks(b) => bad_block(b, q.block_bytes(), &[0]),
+            },
+            WeightData::K(kind, b) => {
+                let places: &[usize] = match kind {
+                    KQuant::Q4K | KQuant::Q5K => &[0, 2],
+                    KQuant::Q6K => &[208],
+                };
+                bad_block(b, blocks::k_block_bytes(kind), places)
+            }
+        }
+    }
+}
+
+/// The first of the f16 scales at `places` of each block of `size` bytes that is not finite.
+fn bad_block(b: &[u8], size: usize, places: &[usize]) -> Option<(&'static str, usize)> {
+    b.chunks_exact(size).enumerate().find_map(|(i, block)| {
+        let p = places
+            .iter()
+            .find(|p| !blocks::f16(&block[**p..]).is_finite())?;
+        Some(("scale", i * size + p))
+    })
 }

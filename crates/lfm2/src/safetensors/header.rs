@@ -62,6 +62,9 @@ pub struct Entry {
     pub end: usize,
 }
 
+/// Longest header accepted (the format's own limit); the 24B's 7610 tensors need 1 MB.
+const MAX_HEADER: u64 = 100_000_000;
+
 /// A checked header.
 #[derive(Debug, Clone, Default)]
 pub struct Header {
@@ -137,6 +140,15 @@ impl Header {
             };
             return Err(Error::container(path, 0, what));
         }
+        if length > MAX_HEADER {
+            return Err(Error::container(
+                path,
+                0,
+                format!(
+                    "its header claims {length} bytes; more than {MAX_HEADER} is no real header"
+                ),
+            ));
+        }
         let data = 8 + length as usize;
         let text = std::str::from_utf8(&bytes[8..data]).map_err(|e| {
             Error::container(
@@ -182,6 +194,13 @@ impl Header {
             }
         }
         Ok(header)
+    }
+
+    /// The name of the tensor that holds byte `at` of the file.
+    pub(super) fn at(&self, at: usize) -> Option<&str> {
+        let next = self.entries.partition_point(|e| e.start <= at);
+        let e = &self.entries[next.checked_sub(1)?];
+        (at < e.end).then_some(&e.name)
     }
 
     /// The tensor called `name`.

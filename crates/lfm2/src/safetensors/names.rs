@@ -88,3 +88,20 @@ fn part(p: FfnPart) -> (&'static str, &'static str) {
         FfnPart::Down => ("w2", "down_proj"),
     }
 }
+
+/// The module path under which our own files store `id`, and whether that is a stack of experts. MLX
+/// keeps `w1`, `w2`, `w3` in dense models and renames them in mixtures of experts.
+pub(crate) fn module_names(c: &Config, id: TensorId, mlx: bool) -> (String, bool) {
+    let renamed = mlx && c.moe.is_some();
+    let places = places(c, id);
+    let wanted = match id {
+        TensorId::Layer(_, LayerTensor::Dense(_) | LayerTensor::Expert(..)) if renamed => 1,
+        _ => 0,
+    };
+    match places.into_iter().nth(wanted) {
+        Some(Place::Own(name)) => (name, false),
+        Some(Place::Stacked { module, .. }) => (module, true),
+        Some(Place::Fused { name, .. }) => (name, true),
+        None => unreachable!("dense and expert matrices have two names"),
+    }
+}

@@ -10,7 +10,10 @@ use crate::error::{Error, Result};
 use crate::mapped::Mapped;
 use crate::quant::{QuantLayout, QuantTensor, WeightData, WeightTensor, Zero};
 use crate::tensor::{LayerTensor, TensorId};
-use crate::weights::{Format, TensorEntry, WeightSource};
+use crate::weights::{Format, Location, Missing, TensorEntry, WeightSource};
+
+const INDEX: &str = "model.safetensors.index.json";
+const SINGLE: &str = "model.safetensors";
 
 struct Shard {
     file: Mapped,
@@ -38,6 +41,11 @@ impl std::fmt::Debug for Safetensors {
 }
 
 impl Safetensors {
+    /// Whether `dir` has weights under the names [`Self::open`] looks for.
+    pub(crate) fn lies_in(dir: &Path) -> bool {
+        dir.join(INDEX).is_file() || dir.join(SINGLE).is_file()
+    }
+
     /// Opens the safetensors files of a model directory that has a `config.json`.
     pub fn open(dir: &Path) -> Result<Self> {
         let config = Config::from_file(&dir.join("config.json"))?;
@@ -54,6 +62,18 @@ impl Safetensors {
         Self::new(
             config,
             vec![Mapped::from_static(
+                &format!("{name}/model.safetensors"),
+                weights,
+            )],
+        )
+    }
+
+    /// A model in memory, as [`Self::from_static`], of bytes that are not part of the program.
+    pub fn from_bytes(name: &str, config: &[u8], weights: Vec<u8>) -> Result<Self> {
+        let config = Config::from_json(config, &format!("{name}/config.json"))?;
+        Self::new(
+            config,
+            vec![Mapped::from_vec(
                 &format!("{name}/model.safetensors"),
                 weights,
             )],
@@ -96,32 +116,26 @@ impl Safetensors {
 
     /// Finds every tensor once, so that later reads cannot fail.
     fn check(&self) -> Result<()> {
-        let mut missing = Vec::new();
-        for id in TensorId::all(&self.config) {
+        let mut missing = Missing::default();
+        for id in TensorId::walk(&self.config) {
             match self.find(id) {
                 Ok(_) => {}
-                Err(Failure::Missing(name)) => missing.push(name),
+                Err(Failure::Missing(name)) => {
+                    if missing.add(name) {
+                        break;
+                    }
+                }
                 Err(Failure::Wrong(e)) => return Err(e),
             }
         }
-        if let Some(first) = missing.first() {
-            let path = self
-                .shards
-                .first()
-                .map_or(Path::new("model"), |s| &s.file.path);
-            let others = match missing.len() - 1 {
-                0 => String::new(),
-                n => format!(", and {n} more are missing too"),
-            };
-            return Err(Error::tensor(
-                path,
-                first,
-                format!(
-                    "is missing{others}: the download is incomplete, or config.json belongs to another model"
-                ),
-            ));
-        }
-        Ok(())
+        let path = self
+            .shards
+            .first()
+            .map_or(Path::new("model"), |s| &s.file.path);
+        missing.report(
+            path,
+            "the download is incomplete, or config.json belongs to another model",
+        )
     }
 
     fn get(&self, name: &str) -> Option<(&Shard, &Entry)> {
@@ -344,6 +358,13 @@ fn expect_shape(shard: &Shard, e: &Entry, want: &[usize]) -> Result<(), Failure>
 }
 
 impl WeightSource for Safetensors {
+    fn locate(&self, id: TensorId) -> Option<Location> {
+        let t = self.find(id).ok()?;
+        self.shards
+            .iter()
+            .find_map(|s| Location::of(&t, s.file.bytes(), &s.file.path, |at| s.header.at(at)))
+    }
+
     fn format(&self) -> Format {
         self.format
     }
@@ -380,7 +401,7 @@ impl WeightSource for Safetensors {
 
 /// The weight files of a directory: those an index names, or the single file.
 fn files(dir: &Path) -> Result<Vec<std::path::PathBuf>> {
-    let index = dir.join("model.safetensors.index.json");
+    let index = dir.join(INDEX);
     if index.is_file() {
         let text = std::fs::read(&index).map_err(|e| Error::io(&index, "cannot read", e))?;
         let json: serde_json::Value = serde_json::from_slice(&text)
@@ -408,7 +429,7 @@ fn files(dir: &Path) -> Result<Vec<std::path::PathBuf>> {
         }
         return Ok(names.into_iter().map(|n| dir.join(n)).collect());
     }
-    let single = dir.join("model.safetensors");
+    let single = dir.join(SINGLE);
     if single.is_file() {
         return Ok(vec![single]);
     }
