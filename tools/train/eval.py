@@ -1,4 +1,4 @@
-"""Measures the shipped model: the quantised file is dequantised exactly and run by transformers on the CPU, greedily.
+"""Measures the shipped model: the quantised file is dequantised exactly and run greedily on the CPU in f32.
 
     python eval.py MLX_DIR LISTS_DIR [--hf HF_DIR] [--tools 100] [--chat 120] [--code 80] [--out report.json]
 
@@ -12,30 +12,29 @@ import torch
 
 import fillers, gen_chat, gen_code, gen_tools
 from check_rust import compiles
-from common import IM_END, CallError, parse_calls, render
+from common import IM_END, SHAPES, CallError, parse_calls, render
 from export import dequantised_hf
-from verify import hf_model
+from model import Spark
 
 
 class Runner:
     def __init__(self, path):
         from tokenizers import Tokenizer
-        state, self.config = dequantised_hf(path)
-        self.model = hf_model(state, self.config)
+        state, config = dequantised_hf(path)
+        self.shape = next(k for k, v in SHAPES.items() if all(config[a] == b for a, b in v.items() if a != "attention"))
+        self.model = Spark(self.shape).load_hf_state(state).eval()
         self.tok = Tokenizer.from_file(str(path / "tokenizer.json"))
 
     @torch.no_grad()
     def reply(self, messages, tools=None, limit=220):
         ids = self.tok.encode(render(messages, tools, add_generation_prompt=True), add_special_tokens=False).ids
-        x, cache, out = torch.tensor([ids]), None, []
+        x, cache, out = torch.tensor(ids), {}, []
         while len(out) < limit and len(ids) + len(out) < 2048:
-            r = self.model(x, past_key_values=cache, use_cache=True, logits_to_keep=1)
-            cache = r.past_key_values
-            t = int(r.logits[0, -1].argmax())
+            t = int(self.model.extend(x, cache).argmax())
             if t in (IM_END, 2):
                 break
             out.append(t)
-            x = torch.tensor([[t]])
+            x = torch.tensor([t])
         return self.tok.decode(out, skip_special_tokens=False)
 
 
@@ -221,7 +220,7 @@ def agreement(run, hf_dir, rng, n=30):
         elif i % 3 == 1: text = render(gen_chat.conversation(rng)[0])
         else: text = render(gen_code.conversation(rng)[0])
         ids = torch.tensor([run.tok.encode(text, add_special_tokens=False).ids[:2048]])
-        a, b = run.model(ids).logits.argmax(-1), ref(ids).logits.argmax(-1)
+        a, b = run.model(ids).argmax(-1), ref(ids).logits.argmax(-1)
         same_top += (a == b).sum().item()
         total += a.numel()
     print("top-1 agreement of the shipped file with bf16 weights:", same_top / total, flush=True)

@@ -14,18 +14,6 @@ def norm(x, w):
     return (h * w.float()).to(x.dtype)
 
 
-class FakeQuant(torch.autograd.Function):
-    """MLX affine quantisation along the last axis: forward rounds, backward passes through."""
-
-    @staticmethod
-    def forward(ctx, w, bits, group):
-        return quantise(w, bits, group)
-
-    @staticmethod
-    def backward(ctx, g):
-        return g, None, None
-
-
 def affine(w, bits, group):
     """MLX's affine quantiser: codes, scales and biases (bf16-rounded, as f32) of w's last axis."""
     n = 2 ** bits - 1
@@ -49,14 +37,14 @@ def quantise(w, bits, group):
 
 
 class Spark(nn.Module):
-    """Experts are kept as [E*M, H] and [H, E*M]; `fq` switches fake quantisation on."""
+    """Experts are kept as [E*M, H] and [H, E*M]."""
 
     def __init__(self, shape):
         super().__init__()
         c = self.c = dict(SHAPES[shape])
         H, V, E, M = c["hidden_size"], c["vocab_size"], c["num_experts"], c["moe_intermediate_size"]
         self.heads, self.kv, self.top = c["num_attention_heads"], c["num_key_value_heads"], c["num_experts_per_tok"]
-        self.fq, self.dtype = False, torch.float32
+        self.dtype = torch.float32
         P = lambda *s: nn.Parameter(torch.empty(*s))
         self.embed = P(V, H)
         self.layers = nn.ModuleList()
@@ -100,10 +88,37 @@ class Spark(nn.Module):
             else:
                 p.normal_(0, 0.6 * H ** -0.5)
 
-    def w(self, p, bits=8, group=64):
-        if self.fq:
-            p = FakeQuant.apply(p, bits, group)
+    def w(self, p):
         return p.to(self.dtype)
+
+    def settings(self):
+        """(bits, group) of every parameter that is shipped quantised."""
+        out = {}
+        for n, p in self.named_parameters():
+            k = n.split(".")[-1]
+            if p.ndim == 2 and k != "conv":
+                moe = k in ("w1", "w2", "w3") and self.layers[int(n.split(".")[1])].moe
+                out[n] = (4, 32) if moe else (8, 64)
+        return out
+
+    @torch.no_grad()
+    def swap_in_quantised(self):
+        """Rounds the weights in place as they will be shipped and returns the originals for `swap_back`.
+
+        Forward and backward run on the rounded weights, the step is applied to the originals: a straight-through
+        estimator that leaves the compiled graph untouched."""
+        settings, masters = self.settings(), {}
+        for n, p in self.named_parameters():
+            if n in settings:
+                masters[n] = p.detach().clone()
+                p.copy_(quantise(p, *settings[n]))
+        return masters
+
+    @torch.no_grad()
+    def swap_back(self, masters):
+        for n, p in self.named_parameters():
+            if n in masters:
+                p.copy_(masters[n])
 
     def rope(self, x):
         T = x.shape[-2]
@@ -153,9 +168,9 @@ class Spark(nn.Module):
                 loads.append(mask.sum((0, 1)))
                 s = s * mask
                 s = s / (s.sum(-1, keepdim=True) + 1e-6)
-                a = F.silu(h @ w(l.w1, 4, 32).t()) * (h @ w(l.w3, 4, 32).t())
+                a = F.silu(h @ w(l.w1).t()) * (h @ w(l.w3).t())
                 a = (a.view(B, T, E, M) * s.to(a.dtype)[..., None]).view(B, T, E * M)
-                x = x + a @ w(l.w2, 4, 32).t()
+                x = x + a @ w(l.w2).t()
             else:
                 x = x + (F.silu(h @ w(l.w1).t()) * (h @ w(l.w3).t())) @ w(l.w2).t()
         return norm(x, self.norm), table, torch.stack(loads)
@@ -200,3 +215,81 @@ class Spark(nn.Module):
                 for n in ("w1", "w2", "w3"):
                     out[p + f"feed_forward.{n}.weight"] = getattr(l, n)
         return {k: v.detach().clone().contiguous() for k, v in out.items()}
+
+    @torch.no_grad()
+    def load_hf_state(self, t):
+        """The inverse of hf_state."""
+        E = self.c["num_experts"]
+        self.embed.copy_(t["model.embed_tokens.weight"]); self.norm.copy_(t["model.embedding_norm.weight"])
+        for i, l in enumerate(self.layers):
+            p = f"model.layers.{i}."
+            l.operator_norm.copy_(t[p + "operator_norm.weight"]); l.ffn_norm.copy_(t[p + "ffn_norm.weight"])
+            if l.attn:
+                for a, b in (("q", "q_proj"), ("k", "k_proj"), ("v", "v_proj"), ("o", "out_proj"), ("qn", "q_layernorm"), ("kn", "k_layernorm")):
+                    getattr(l, a).copy_(t[p + f"self_attn.{b}.weight"])
+            else:
+                l.inp.copy_(t[p + "conv.in_proj.weight"]); l.out.copy_(t[p + "conv.out_proj.weight"])
+                l.conv.copy_(t[p + "conv.conv.weight"][:, 0])
+            f = p + "feed_forward."
+            if l.moe:
+                l.gate.copy_(t[f + "gate.weight"]); l.bias.copy_(t[f + "expert_bias"])
+                l.w1.copy_(torch.cat([t[f + f"experts.{e}.w1.weight"] for e in range(E)]))
+                l.w3.copy_(torch.cat([t[f + f"experts.{e}.w3.weight"] for e in range(E)]))
+                l.w2.copy_(torch.cat([t[f + f"experts.{e}.w2.weight"] for e in range(E)], 1))
+            else:
+                for n in ("w1", "w2", "w3"):
+                    getattr(l, n).copy_(t[f + n + ".weight"])
+        return self
+
+    @torch.no_grad()
+    def extend(self, ids, cache):
+        """Logits of the last of `ids` [T], continuing `cache` (a dict, empty at first): plain f32 decoding."""
+        c = self.c
+        E, M = c["num_experts"], c["moe_intermediate_size"]
+        at = cache.get("at", 0)
+        x = self.embed[ids]
+        T = x.shape[0]
+        cos, sin = self.cos[at:at + T], self.sin[at:at + T]
+
+        def rope(y):
+            a, b = y.chunk(2, -1)
+            return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
+        for i, l in enumerate(self.layers):
+            h = norm(x, l.operator_norm)
+            if l.attn:
+                q = rope(norm((h @ l.q.t()).view(T, self.heads, 64), l.qn).transpose(0, 1))
+                k = rope(norm((h @ l.k.t()).view(T, self.kv, 64), l.kn).transpose(0, 1))
+                v = (h @ l.v.t()).view(T, self.kv, 64).transpose(0, 1)
+                if i in cache:
+                    k, v = torch.cat([cache[i][0], k], 1), torch.cat([cache[i][1], v], 1)
+                cache[i] = (k, v)
+                r = self.heads // self.kv
+                K, V = k.repeat_interleave(r, 0), v.repeat_interleave(r, 0)
+                s = q @ K.mT / 8
+                if T > 1:
+                    n = K.shape[1]
+                    s = s.masked_fill(torch.arange(n)[None] > at + torch.arange(T)[:, None], float("-inf"))
+                x = x + (s.softmax(-1) @ V).transpose(0, 1).reshape(T, -1) @ l.o.t()
+            else:
+                b, g, u = (h @ l.inp.t()).chunk(3, -1)
+                e = torch.cat([cache.get(i, torch.zeros(2, h.shape[-1])), b * u])
+                cache[i] = e[-2:]
+                x = x + (g * (l.conv[:, 0] * e[:-2] + l.conv[:, 1] * e[1:-1] + l.conv[:, 2] * e[2:])) @ l.out.t()
+            h = norm(x, l.ffn_norm)
+            if l.moe:
+                s = torch.sigmoid(h @ l.gate.t())
+                s = s * self.top_mask(s + l.bias)
+                s = s / (s.sum(-1, keepdim=True) + 1e-6)
+                if T == 1:                      # only the chosen experts
+                    y = torch.zeros_like(h)
+                    for e in s[0].nonzero()[:, 0].tolist():
+                        a = F.silu(h @ l.w1[e * M:(e + 1) * M].t()) * (h @ l.w3[e * M:(e + 1) * M].t())
+                        y += s[0, e] * (a @ l.w2[:, e * M:(e + 1) * M].t())
+                    x = x + y
+                else:
+                    a = F.silu(h @ l.w1.t()) * (h @ l.w3.t())
+                    x = x + (a.view(T, E, M) * s[..., None]).view(T, E * M) @ l.w2.t()
+            else:
+                x = x + (F.silu(h @ l.w1.t()) * (h @ l.w3.t())) @ l.w2.t()
+        cache["at"] = at + T
+        return norm(x[-1:], self.norm)[0] @ self.embed.t()

@@ -157,6 +157,8 @@ def main():
     p.add_argument("--adam-lr", type=float, default=0.002)
     p.add_argument("--compile", action="store_true")
     p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--bf16", action="store_true", help="bf16 products on the CPU too")
+    p.add_argument("--every", type=int, default=25, help="steps between log lines")
     p.add_argument("--init", help="folder with part*.safetensors to start from")
     p.add_argument("--start", type=int, default=0, help="step number to start at (with --init)")
     a = p.parse_args()
@@ -167,7 +169,7 @@ def main():
     os.makedirs(a.state, exist_ok=True)
     os.makedirs(a.out, exist_ok=True)
     model = Spark(a.shape).to(device)
-    model.dtype = torch.bfloat16 if device == "cuda" else torch.float32
+    model.dtype = torch.bfloat16 if device == "cuda" or a.bf16 else torch.float32
     if a.init:
         from safetensors.torch import load_file
         model.load_state_dict({k: v.float() for f in glob.glob(f"{a.init}/part*.safetensors") for k, v in load_file(f, device=device).items()})
@@ -195,7 +197,7 @@ def main():
     tokens, mark, acc = 0, time.time(), []
     while step < total * a.until and time.time() - t0 < a.seconds:
         stage_b = step >= b_from
-        model.fq = step >= q_from
+        rounding = step >= q_from
         scale = min(1.0, (step + 1) / warm)
         if stage_b:
             scale *= max(0.01, (total - step) / (total * a.decay_share))
@@ -203,24 +205,26 @@ def main():
         order = torch.randperm(a.rows, device=device)
         x, y, w = x[order], y[order], w[order]
         loads = 0
+        masters = model.swap_in_quantised() if rounding else {}
         for i in range(n_micro):
             s = slice(i * a.micro, (i + 1) * a.micro)
             loss, ce, ld = loss_fn(x[s], y[s], w[s])
             (loss / n_micro).backward()
             loads = loads + ld.detach()
             acc.append(ce)
+        model.swap_back(masters)
         norm = torch.nn.utils.clip_grad_norm_(params, 1.0)
         opt.step(scale)
         model.zero_grad(set_to_none=True)
         with torch.no_grad():
-            if not model.fq:
+            if not rounding:
                 for l, load in zip(moe, loads):
                     l.bias += (4e-3 if step < 0.25 * total else 1e-3) * scale * torch.sign(load.mean() - load)
             e = min(0.995, (1 + step) / (10 + step))
             torch._foreach_lerp_(list(ema[n] for n in names), [q.detach() for q in params], 1 - e)
         step += 1
         tokens += x.numel()
-        if step % 25 == 0 or step < 4 or (step % 5 == 0 and device == "cpu"):
+        if step % a.every == 0 or step < 4:
             share = loads / loads.sum(-1, keepdim=True) * loads.shape[-1]
             r = dict(step=step, loss=round(torch.stack(acc).mean().item(), 4), norm=round(norm.item(), 3),
                      lr=round(scale, 4), tps=round(tokens / (time.time() - mark)), t=round(time.time() - t0),
@@ -232,6 +236,7 @@ def main():
 
     def evaluate():
         out = {}
+        masters = model.swap_in_quantised()
         with torch.no_grad():
             for k, v in val.cats.items():
                 v.order, v.at = np.arange(len(v.rows)), 0
@@ -239,10 +244,9 @@ def main():
                 x, y, w = Data.split(v.take(n), k in MASKED)
                 i = torch.arange(a.micro, device=device) % n
                 out[k] = round(loss_fn(x[i], y[i], w[i])[1].item(), 4)
+        model.swap_back(masters)
         return out
 
-    done = step >= total
-    model.fq = done or model.fq
     result = dict(step=step, val=evaluate())
     raw = {n: q.detach().clone() for n, q in model.named_parameters()}
     with torch.no_grad():

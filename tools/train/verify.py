@@ -39,10 +39,19 @@ def main():
         state, config = dequantised_hf(mlx_dir)
         q = hf_model(state, config)
         c = q(ids).logits
-        model.fq = True
+        masters = model.swap_in_quantised()
         d = model(ids)
+        model.swap_back(masters)
         print("fake quantisation against shipped codes: max difference", (c - d).abs().max().item())
         assert (c - d).abs().max() < 2e-3 * c.abs().max()
+        from model import Spark
+        _, info = load_trained(trained)
+        f = Spark(info["shape"]).load_hf_state(state)
+        cache = {}
+        for part in (ids[0, :20], ids[0, 20:21], ids[0, 21:]):
+            e = f.extend(part, cache)
+        print("cached decoding of eval.py against transformers: max difference", (e - c[0, -1]).abs().max().item())
+        assert (e - c[0, -1]).abs().max() < 1e-3
         print("top-1 agreement of bf16 and shipped on this prompt:", (b.argmax(-1) == c.argmax(-1)).float().mean().item())
     import mlx.core as mx
     mx.set_default_device(mx.cpu)
