@@ -195,7 +195,14 @@ def main():
     moe = [l for l in model.layers if l.moe]
     names, params = zip(*model.named_parameters())
     tokens, mark, acc = 0, time.time(), []
+
+    def checkpoint(result):
+        save(model, a, dict(result, log=log))
+        torch.save(dict(model=model.state_dict(), opt=opt.state(), ema=ema, step=step, log=log, total=total), path)
+
     while step < total * a.until and time.time() - t0 < a.seconds:
+        if step == math.ceil(q_from):                   # keep what there is before the rounding finish begins
+            checkpoint(dict(step=step, kept="raw, before rounding"))
         stage_b = step >= b_from
         rounding = step >= q_from
         scale = min(1.0, (step + 1) / warm)
@@ -232,6 +239,9 @@ def main():
             log.append(r)
             print(json.dumps(r), flush=True)
             tokens, mark, acc = 0, time.time(), []
+            if rounding and len(log) > 8 and r["loss"] > 2 * log[-8]["loss"]:
+                print("loss doubled while rounding: stopped", flush=True)
+                return
     print("epochs", {k: round(v.epochs, 2) for k, v in data.cats.items()}, flush=True)
 
     def evaluate():
