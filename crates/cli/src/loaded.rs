@@ -43,8 +43,11 @@ impl Files {
         let (name, opened) = match &place {
             #[cfg(feature = "spark")]
             Place::Embedded => {
-                let s =
-                    Safetensors::from_static("spark", crate::spark::CONFIG, crate::spark::WEIGHTS)?;
+                let s = lfm2::safetensors::Safetensors::from_static(
+                    "spark",
+                    crate::spark::CONFIG,
+                    crate::spark::WEIGHTS,
+                )?;
                 ("spark".to_owned(), Opened::Safetensors(s))
             }
             #[cfg(not(feature = "spark"))]
