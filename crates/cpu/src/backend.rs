@@ -263,7 +263,7 @@ impl Backend for Cpu {
                     }
                 }
             }
-            let id = d.sampler.choose(&mut work);
+            let id = d.sampler.pick(&mut work);
             if let Some(m) = &mut d.mask {
                 m.accept(id)?;
             }
@@ -284,6 +284,7 @@ impl Backend for Cpu {
                 s.pending = false;
                 return Ok(Finish::Sink);
             }
+            d.sampler.record(id);
             // The token is the caller's now, so it is fed even if the caller cancels meanwhile.
             self.advance(s, &[id], &Cancel::default(), &mut |_| {})?;
             if flow != Flow::Continue {

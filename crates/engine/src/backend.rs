@@ -10,6 +10,8 @@
 //!   batches of any size, and appends what it delivers. The device need not wait for the sink: when the
 //!   sink keeps only part of a batch, the backend rolls the state back to exactly the kept tokens.
 //! * A token of the stop set ends decoding. It is neither delivered nor appended.
+//! * After `decode` the sampler has recorded exactly the tokens that were appended: not the stop token,
+//!   nor what the sink refused. So a call cut in two draws the same random numbers as one call.
 //! * After a return by budget or stop token the pending logits are valid. After the sink or a
 //!   cancellation ended decoding they are not: the next call must prefill at least one token, and
 //!   `decode` before that is [`Error::NoLogits`](crate::Error::NoLogits).
@@ -121,7 +123,8 @@ impl Capabilities {
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// Asks for the work to stop within one token of decode or one chunk of prefill.
+    /// Asks for the work to stop within one launch of decode (a token, or as many as the device decodes
+    /// without the host) or two chunks of prefill (a device may have one more in flight).
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -140,7 +143,7 @@ impl Cancel {
 /// How the caller watches and stops a prefill.
 #[derive(Default)]
 pub struct Control<'a> {
-    /// Checked before each chunk.
+    /// Checked before each chunk is started.
     pub cancel: Cancel,
     /// Called after each chunk with the tokens done so far in this call.
     pub progress: Option<&'a mut dyn FnMut(usize)>,

@@ -157,16 +157,27 @@ impl Sampler {
         }
     }
 
+    /// What penalties look at: each token seen so far and how often it was generated. For a device that
+    /// samples by itself.
+    pub fn history(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.seen.iter().map(|(t, s)| (*t, s.generated))
+    }
+
     /// Chooses a token from `logits`, which are changed on the way, and records it.
     pub fn choose(&mut self, logits: &mut [f32]) -> u32 {
+        let token = self.pick(logits);
+        self.record(token);
+        token
+    }
+
+    /// [`Self::choose`] without the record: for a token that may yet turn out not to count.
+    pub fn pick(&self, logits: &mut [f32]) -> u32 {
         self.penalise(logits);
-        let token = if self.sampling.temperature == 0.0 {
+        if self.sampling.temperature == 0.0 {
             argmax(logits)
         } else {
             self.draw(logits)
-        };
-        self.record(token);
-        token
+        }
     }
 
     fn penalise(&self, logits: &mut [f32]) {
