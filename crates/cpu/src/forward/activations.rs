@@ -1,6 +1,6 @@
 //! Rows of activations, in single precision and as the integer kernels read them.
 //!
-//! A row becomes one or two rows of eight-bit codes. With two ([`Precision::Sixteen`]) the second holds what
+//! A row becomes one or two rows of eight-bit codes. With two ([`super::Precision::Sixteen`]) the second holds what
 //! the first left over, so together they carry about fifteen bits and the products lose nothing that
 //! matters; the weights, which cost the memory traffic, are read once for both.
 
