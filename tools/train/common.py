@@ -83,6 +83,8 @@ def parse_calls(text):
     for c in tree.elts:
         if not isinstance(c, ast.Call) or c.args:
             raise CallError("not a keyword call")
+        if len({k.arg for k in c.keywords}) != len(c.keywords):
+            raise CallError("argument given twice")
         out.append((ast.unparse(c.func), {k.arg: _value(k.value) for k in c.keywords}))
     return out
 

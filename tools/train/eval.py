@@ -130,6 +130,11 @@ def norm(s):
     return re.sub(r"\W+", " ", s.lower()).strip()
 
 
+def overlap(a, b):
+    a, b = set(a.split()), set(b.split())
+    return len(a & b) / max(1, len(a | b))
+
+
 def chat_ok(name, prompt, want, text):
     """Rules by topic: exact facts where there is one right answer, key words otherwise."""
     w, g = norm(want), norm(text)
@@ -144,16 +149,24 @@ def chat_ok(name, prompt, want, text):
         stop = {"the", "capital", "symbol", "comes", "after", "your", "name", "you", "are", "told", "said", "that", "answer", "has", "atomic", "number", "called", "favorite", "called", "it", "is", "days", "leap", "year", "for", "lives", "years", "old"}
         key = [k for k in key if k not in stop] or key
         return all(k.lstrip("-") in g for k in key[:3])
-    if name == "identity":
-        return any(k in g for k in ("spark", "molten", "small", "model", "program", "python", "tools", "local", "english", "chat", "machine", "no ", "i "))
+    if name in ("identity", "small_talk"):        # any answer of the row the wording belongs to
+        rows = gen_chat.IDENTITY if name == "identity" else gen_chat.SMALL_TALK
+        q = prompt[-1]["content"]
+        good = next((a for qs, a in rows if q in qs), [want])
+        return max(overlap(g, norm(x)) for x in good) > 0.6
+    if name == "jokes":
+        return any(overlap(g, norm(j)) > 0.9 for j in gen_chat.JOKES)
+    if name == "story":
+        return len(re.findall(r"[.!?]", text)) >= 3 and len(g.split()) > 25
+    if name == "draft":
+        return overlap(w, g) > 0.6
     if name in ("unknown", "no_access"):
         return any(k in g for k in ("don t know", "demo model", "can t", "no access", "no tool", "only", "haven t", "no internet", "i m just"))
     if name == "lists":
         n = len(re.split(r",| and |\n", want.strip(".")))
         return len(re.split(r", and |,| and |\n", text.strip("."))) == n
     if name in ("facts_qa", "concepts", "advice", "definitions"):
-        a, b = set(w.split()), set(g.split())
-        return len(a & b) / len(a | b) > 0.6
+        return overlap(w, g) > 0.6
     if name == "words_task":
         return w == g
     return len(g.split()) >= 2

@@ -22,6 +22,8 @@ def vary(rng, s):
     elif .66 < r < .69: s = "Please tell me: " + s[0].lower() + s[1:]
     elif .69 < r < .71: s = s + " Thanks!"
     elif .71 < r < .74: s = "So, " + s[0].lower() + s[1:]
+    elif .74 < r < .80: s = rng.choice(["A question: ", "Here is one: ", "Next: ", "Now this: ", "Well, ", "Okay, ", "Say, ", "Listen: "]) + s[0].lower() + s[1:]
+    elif .80 < r < .84 and s[-1] in "?.": s = s[:-1] + rng.choice([", please" + s[-1], " for me" + s[-1], ", do you know?", ", can you say?"])
     return s
 
 
@@ -100,9 +102,9 @@ def capitals(rng, split):
 def elements(rng, split):
     r = rng.choice(LISTS["element_symbols"][:92])
     k = rng.random()
-    if k < .4: return turn(ask(rng, [f"What is the chemical symbol of {r['name'].lower()}?", f"Symbol for {r['name'].lower()}?", f"Which symbol does {r['name'].lower()} have?", f"How is {r['name'].lower()} written in chemistry?"], split), f"The symbol of {r['name'].lower()} is {r['symbol']}.")
-    if k < .7: return turn(ask(rng, [f"Which element has the symbol {r['symbol']}?", f"What does {r['symbol']} stand for in the periodic table?", f"What element is {r['symbol']}?", f"{r['symbol']} is the symbol of what?"], split), f"{r['symbol']} is {r['name'].lower()}.")
-    return turn(ask(rng, [f"What is the atomic number of {r['name'].lower()}?", f"Atomic number of {r['name'].lower()}?", f"Which number does {r['name'].lower()} have in the periodic table?", f"How many protons does {r['name'].lower()} have?"], split), f"{r['name']} has atomic number {r['number']}.")
+    if k < .4: return turn(ask(rng, [f"What is the chemical symbol of {r['name'].lower()}?", f"Symbol for {r['name'].lower()}?", f"Which symbol does {r['name'].lower()} have?", f"What letters stand for {r['name'].lower()}?", f"Write {r['name'].lower()} as a symbol.", f"How is {r['name'].lower()} written in chemistry?"], split), f"The symbol of {r['name'].lower()} is {r['symbol']}.")
+    if k < .7: return turn(ask(rng, [f"Which element has the symbol {r['symbol']}?", f"What does {r['symbol']} stand for in the periodic table?", f"What element is {r['symbol']}?", f"{r['symbol']} stands for which element?", f"Name the element {r['symbol']}.", f"{r['symbol']} is the symbol of what?"], split), f"{r['symbol']} is {r['name'].lower()}.")
+    return turn(ask(rng, [f"What is the atomic number of {r['name'].lower()}?", f"Atomic number of {r['name'].lower()}?", f"Which number does {r['name'].lower()} have in the periodic table?", f"Number of protons in {r['name'].lower()}?", f"The number of {r['name'].lower()} in the periodic table?", f"How many protons does {r['name'].lower()} have?"], split), f"{r['name']} has atomic number {r['number']}.")
 
 
 _defs = None
@@ -113,7 +115,7 @@ def definitions(rng, split):
     if _defs is None: _defs = LISTS.get("_definitions") or [["tree", "noun", "a tall plant with a trunk", ""]]
     w, pos, gloss, ex = rng.choice(_defs)
     a = "an" if w[0] in "aeiou" else "a"
-    q = ask(rng, [f"What does {w} mean?", f"Define {w}.", f"What is the meaning of {w}?", f"Explain the word {w}.", f"What is {a} {w}?" if pos == "noun" else f"Meaning of {w}?", f"Could you define the word \"{w}\"?"], split)
+    q = ask(rng, [f"What does {w} mean?", f"Define {w}.", f"What is the meaning of {w}?", f"Explain the word {w}.", f"What is {a} {w}?" if pos == "noun" else f"Meaning of {w}?", f"What is meant by {w}?", f"Give me a definition of {w}.", f"Do you know the word {w}?", f"{w}: what does it mean?", f"Could you define the word \"{w}\"?"], split)
     g = gloss.split(";")[0].strip()
     return turn(q, (f"{w.capitalize()} ({pos}): {g}." if rng.random() < .7 else f"As a {pos}, {w} means: {g}.") + (f" Example: {ex}." if ex and rng.random() < .3 else ""))
 
@@ -123,7 +125,7 @@ def lists(rng, split):
     n = rng.randint(2, 6)
     xs = list(dict.fromkeys(rng.choice(_short(key)) for _ in range(n * 3)))[:n]
     n = len(xs)
-    q = ask(rng, [f"Name {num(rng, n)} {plural}.", f"List {num(rng, n)} {plural}.", f"Give me {num(rng, n)} {plural}.", f"Can you name {num(rng, n)} {plural}?", f"Tell me {num(rng, n)} {plural}.", f"I need {num(rng, n)} {plural} as examples."], split)
+    q = ask(rng, [f"Name {num(rng, n)} {plural}.", f"List {num(rng, n)} {plural}.", f"Give me {num(rng, n)} {plural}.", f"Can you name {num(rng, n)} {plural}?", f"Tell me {num(rng, n)} {plural}.", f"{num(rng, n)} {plural} please", f"I want to hear {num(rng, n)} {plural}.", f"Write down {num(rng, n)} {plural}.", f"Which {plural} do you know? Name {num(rng, n)}.", f"I need {num(rng, n)} {plural} as examples."], split)
     r = rng.random()
     if r < .4: a = ", ".join(xs[:-1]) + " and " + xs[-1] + "."
     elif r < .7: a = "\n".join(f"- {x}" for x in xs)
@@ -146,10 +148,10 @@ def words_task(rng, split):
     ws = [x for x in dict.fromkeys(ws) if " " not in x] or ["tree", "lamp"]
     s = " ".join(ws)
     k = rng.randrange(11)
-    if k == 0: return turn(ask(rng, [f"Write {w} in capital letters.", f"Make this uppercase: {w}", f"Uppercase {w}.", f"Put {w} into all caps."], split), w.upper())
+    if k == 0: return turn(ask(rng, [f"Write {w} in capital letters.", f"Make this uppercase: {w}", f"Uppercase {w}.", f"Change {w} to upper case.", f"{w} in big letters please", f"Shout {w}.", f"Put {w} into all caps."], split), w.upper())
     if k == 1: return turn(ask(rng, [f"Spell {w}.", f"How do you spell {w}?", f"Spell the word {w} letter by letter.", f"Give me the letters of {w}."], split), "-".join(w.replace(" ", "")))
     if k == 2: return turn(ask(rng, [f"How many words are in \"{s}\"?", f"Count the words: {s}", f"Word count of \"{s}\"?", f"How many words does \"{s}\" have?"], split), f"There {'are' if len(ws) != 1 else 'is'} {len(ws)} word{'s' if len(ws) != 1 else ''}.")
-    if k == 3: return turn(ask(rng, [f"Sort these words: {', '.join(ws)}", f"Put in alphabetical order: {', '.join(ws)}", f"Alphabetical order of {', '.join(ws)}?", f"Arrange {', '.join(ws)} from A to Z."], split), ", ".join(sorted(ws, key=str.lower)))
+    if k == 3: return turn(ask(rng, [f"Sort these words: {', '.join(ws)}", f"Put in alphabetical order: {', '.join(ws)}", f"Alphabetical order of {', '.join(ws)}?", f"Order {', '.join(ws)} alphabetically.", f"Put these from A to Z: {', '.join(ws)}", f"Arrange {', '.join(ws)} from A to Z."], split), ", ".join(sorted(ws, key=str.lower)))
     if k == 4: return turn(ask(rng, [f"Reverse the order of these words: {s}", f"Say these words backwards: {s}", f"Turn the word order around: {s}", f"Give me {s} in reverse order."], split), " ".join(ws[::-1]))
     if k == 5: return turn(ask(rng, [f"Repeat after me: {s}", f"Say \"{s}\".", f"Please repeat: {s}", f"Echo this back: {s}"], split), s)
     if k == 6: return turn(ask(rng, [f"What is the first letter of {w}?", f"First letter of {w}?", f"Which letter does {w} start with?", f"{w} begins with which letter?"], split), f"{w.capitalize()} starts with {w[0].upper()}.")
@@ -157,7 +159,7 @@ def words_task(rng, split):
     if k == 8:
         a, b = rng.choice(OPPOSITES)
         if rng.random() < .5: a, b = b, a
-        return turn(ask(rng, [f"What is the opposite of {a}?", f"Opposite of {a}?", f"Give me an antonym of {a}.", f"Which word means the contrary of {a}?"], split), f"The opposite of {a} is {b}.")
+        return turn(ask(rng, [f"What is the opposite of {a}?", f"Opposite of {a}?", f"Give me an antonym of {a}.", f"Name the contrary of {a}.", f"Which word is the opposite of {a}?", f"Which word means the contrary of {a}?"], split), f"The opposite of {a} is {b}.")
     if k == 9:
         a, b = rng.choice(SYNONYMS)
         return turn(ask(rng, [f"Give me a synonym for {a}.", f"What is another word for {a}?", f"Synonym of {a}?", f"Which word means about the same as {a}?"], split), f"Another word for {a} is {b}.")
@@ -169,7 +171,7 @@ def order(rng, split):
     k = rng.randrange(4)
     if k == 0:
         i = rng.randrange(7); d = F.DAYS
-        return turn(ask(rng, [f"Which day comes after {d[i]}?", f"What day is it the day after {d[i]}?", f"What follows {d[i]}?", f"If today is {d[i]}, what is tomorrow?"], split), f"{d[(i + 1) % 7]} comes after {d[i]}.")
+        return turn(ask(rng, [f"Which day comes after {d[i]}?", f"What day is it the day after {d[i]}?", f"What follows {d[i]}?", f"Today is {d[i]}. What day is tomorrow?", f"Tomorrow of {d[i]}?", f"If today is {d[i]}, what is tomorrow?"], split), f"{d[(i + 1) % 7]} comes after {d[i]}.")
     if k == 1:
         i = rng.randrange(12); d = F.MONTHS
         return turn(ask(rng, [f"Which month comes after {d[i]}?", f"What month follows {d[i]}?", f"What comes after {d[i]}?", f"It is {d[i]}; which month is next?"], split), f"{d[(i + 1) % 12]} comes after {d[i]}.")
@@ -178,7 +180,7 @@ def order(rng, split):
         n = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][i]
         return turn(ask(rng, [f"How many days does {d[i]} have?", f"Days in {d[i]}?", f"How long is {d[i]}?", f"What is the number of days in {d[i]}?"], split), f"{d[i]} has {n} days" + (", or 29 in a leap year." if i == 1 else "."))
     i = rng.randrange(25); a = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-    return turn(ask(rng, [f"Which letter comes after {a[i]}?", f"Letter after {a[i]}?", f"What follows {a[i]} in the alphabet?", f"Next letter of the alphabet after {a[i]}?"], split), f"{a[i + 1]} comes after {a[i]}.")
+    return turn(ask(rng, [f"Which letter comes after {a[i]}?", f"Letter after {a[i]}?", f"What follows {a[i]} in the alphabet?", f"The letter after {a[i]} is?", f"Which letter is next after {a[i]}?", f"Next letter of the alphabet after {a[i]}?"], split), f"{a[i + 1]} comes after {a[i]}.")
 
 
 def languages(rng, split):

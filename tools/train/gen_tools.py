@@ -178,7 +178,10 @@ HELD_DOMAINS = [
 ASK_WRAP = ["{}", "{}", "{}", "Please {}", "Can you {}?", "Could you {}?", "I need you to {}", "I want to {}", "I'd like to {}", "Hey, {}", "Would you {}, please?",
             "please {}", "can you {}", "{} please", "{} for me", "Go ahead and {}", "Let's {}", "We need to {}", "Now {}", "Help me {}", "Hi! Please {}",
             "My boss wants me to {}", "Quick one: {}", "{}, thanks", "Next, {}", "Try to {}", "I have to {}", "It would be great if you could {}",
-            "Mind if I ask you to {}?", "Okay, {}", "So, {}", "Time to {}", "You should {}", "First {}", "Just {}", "Would you mind helping me {}?"]
+            "Mind if I ask you to {}?", "Okay, {}", "So, {}", "Time to {}", "You should {}", "First {}", "Just {}", "Would you mind helping me {}?",
+            "If you can, {}", "As a next step, {}", "{} when you have a moment", "{} right away", "{}, it's urgent", "This is important: {}", "One more thing: {}", "I wonder if you could {}",
+            "Is it possible to {}?", "Kindly {}", "{}, will you?", "For me, {}", "{} and tell me what happens", "{} if possible", "We should {}", "I'm asking you to {}", "Task: {}", "Your job: {}",
+            "Here is what I need: {}", "My request is to {}", "{} at once", "Before lunch, {}", "Somebody asked me to {}", "{}, please and thank you", "Do this: {}", "Listen, {}", "Do it now: {}"]
 ASK_WRAP_EVAL = ["Be so kind and {}", "{} as soon as you can", "Do me a favour and {}", "I was hoping you could {}", "For today: {}"]
 ART = ["a", "the", "the", "my", "", "a new", "our", "this"]
 
@@ -406,7 +409,7 @@ def ask_back(rng, tool, a):
 
 def conversation(rng, split="train", case=None, held=False, chat=None):
     """One tool conversation: (messages, tools, case, target tool names)."""
-    case = case or rng.choices(["one", "result", "none", "ask", "two", "talk"], [38, 23, 12, 10, 11, 6])[0]
+    case = case or rng.choices(["one", "result", "none", "ask", "two", "talk"], [36, 20, 13, 14, 12, 5])[0]
     tool = make_tool(rng, split, held=held)
     if case == "ask" and not any(tool["params"][a]["kind"] != "code" for a in tool["required"]):
         case = "one"

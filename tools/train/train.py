@@ -159,7 +159,7 @@ def main():
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--bf16", action="store_true", help="bf16 products on the CPU too")
     p.add_argument("--every", type=int, default=25, help="steps between log lines")
-    p.add_argument("--init", help="folder with part*.safetensors to start from")
+    p.add_argument("--init", help="folder to start from: part*.safetensors, or a shipped MLX directory")
     p.add_argument("--start", type=int, default=0, help="step number to start at (with --init)")
     a = p.parse_args()
     t0 = time.time()
@@ -170,7 +170,11 @@ def main():
     os.makedirs(a.out, exist_ok=True)
     model = Spark(a.shape).to(device)
     model.dtype = torch.bfloat16 if device == "cuda" or a.bf16 else torch.float32
-    if a.init:
+    if a.init and os.path.exists(f"{a.init}/config.json"):      # a shipped directory
+        from pathlib import Path
+        from export import dequantised_hf
+        model.load_hf_state(dequantised_hf(Path(a.init))[0])
+    elif a.init:
         from safetensors.torch import load_file
         model.load_state_dict({k: v.float() for f in glob.glob(f"{a.init}/part*.safetensors") for k, v in load_file(f, device=device).items()})
     opt = Optimiser(model, a.muon_lr, a.adam_lr)

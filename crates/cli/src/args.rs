@@ -61,6 +61,9 @@ pub(crate) struct ModelArgs {
     /// Instruction set path: scalar, avx2, avx512-vnni, neon or neon-dotprod [default: the best there is].
     #[arg(long, env = "MOLTEN_ISA")]
     pub(crate) isa: Option<String>,
+    /// How activations meet quantised weights: int16 (exact enough for anything) or int8 (faster) [default: int16].
+    #[arg(long, env = "MOLTEN_PRECISION")]
+    pub(crate) precision: Option<String>,
 }
 
 /// How tokens are chosen.

@@ -152,6 +152,7 @@ impl Files {
             threads: settings.threads.value,
             isa: settings.isa.value,
             context,
+            precision: settings.precision.value,
         };
         let backend = Cpu::new(self.opened.weights(), &options, &mut |done, total| {
             progress.update(done as u64, total as u64);

@@ -16,6 +16,7 @@ pub(crate) struct ConfigFile {
     pub(crate) context: Option<usize>,
     pub(crate) threads: Option<usize>,
     pub(crate) isa: Option<String>,
+    pub(crate) precision: Option<String>,
     pub(crate) temperature: Option<f32>,
     pub(crate) model_dir: Option<PathBuf>,
 }
@@ -35,6 +36,7 @@ pub(crate) struct Settings {
     pub(crate) context: Setting<Option<usize>>,
     pub(crate) threads: Setting<Option<usize>>,
     pub(crate) isa: Setting<Option<cpu::Isa>>,
+    pub(crate) precision: Setting<cpu::Precision>,
     pub(crate) temperature: Setting<Option<f32>>,
     pub(crate) model_dir: Setting<PathBuf>,
     pub(crate) config_path: Option<PathBuf>,
@@ -97,11 +99,13 @@ impl Settings {
             context,
             threads,
             isa,
+            precision,
             temperature,
             model_dir,
         } = file;
         let device = pick(args.device.clone(), "MOLTEN_DEVICE", device);
         let isa = pick(args.isa.clone(), "MOLTEN_ISA", isa);
+        let precision = pick(args.precision.clone(), "MOLTEN_PRECISION", precision);
         let env_dir = std::env::var_os("MOLTEN_MODEL_DIR").map(PathBuf::from);
         let threads = pick(args.threads, "MOLTEN_THREADS", threads);
         if threads.value == Some(0) {
@@ -126,6 +130,10 @@ impl Settings {
             isa: Setting {
                 value: parse_isa(isa.value.as_deref())?,
                 origin: isa.origin,
+            },
+            precision: Setting {
+                value: parse_precision(precision.value.as_deref())?,
+                origin: precision.origin,
             },
             temperature: pick(None, "MOLTEN_TEMPERATURE", temperature),
             model_dir: match (env_dir, model_dir) {
@@ -195,4 +203,12 @@ fn parse_isa(name: Option<&str>) -> Result<Option<cpu::Isa>, Failure> {
             here.join(", ")
         ))
     })
+}
+
+fn parse_precision(name: Option<&str>) -> Result<cpu::Precision, Failure> {
+    let Some(name) = name else {
+        return Ok(cpu::Precision::default());
+    };
+    cpu::Precision::from_name(name)
+        .ok_or_else(|| Failure::Usage(format!("--precision is {name:?}; expected int16 or int8")))
 }

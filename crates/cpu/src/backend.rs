@@ -10,7 +10,7 @@ use engine::{
 use lfm2::weights::WeightSource;
 
 use crate::Isa;
-use crate::forward::{Context, Scratch, Wanted, chunk};
+use crate::forward::{Context, Precision, Scratch, Wanted, chunk};
 use crate::model::Model;
 use crate::state::{Memory, State};
 use crate::team::{Team, allowed_processors};
@@ -24,6 +24,8 @@ pub struct Options {
     pub isa: Option<Isa>,
     /// Most tokens of a sequence.
     pub context: usize,
+    /// How activations meet quantised weights.
+    pub precision: Precision,
 }
 
 impl Default for Options {
@@ -32,6 +34,7 @@ impl Default for Options {
             threads: None,
             isa: None,
             context: 4096,
+            precision: Precision::default(),
         }
     }
 }
@@ -42,6 +45,7 @@ pub struct Cpu {
     device: DeviceInfo,
     team: Team,
     isa: Isa,
+    precision: Precision,
     model: Model,
     memory: Memory,
     scratch: Scratch,
@@ -93,6 +97,7 @@ impl Cpu {
             memory: Memory::new(&model.config, pages),
             team,
             isa,
+            precision: options.precision,
             model,
             scratch: Scratch::default(),
             context: options.context,
@@ -119,6 +124,7 @@ impl Cpu {
         let cx = Context {
             team: &self.team,
             isa: self.isa,
+            precision: self.precision,
         };
         let vocab = self.model.config.vocab_size;
         let mut done = 0;
@@ -334,6 +340,7 @@ impl Backend for Cpu {
         let cx = Context {
             team: &self.team,
             isa: self.isa,
+            precision: self.precision,
         };
         s.pending = false;
         let mut out = Vec::new();

@@ -21,6 +21,42 @@ use matmul::{Job, matmul};
 pub(crate) struct Context<'a> {
     pub(crate) team: &'a Team,
     pub(crate) isa: Isa,
+    pub(crate) precision: Precision,
+}
+
+/// How activations meet quantised weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Precision {
+    /// Eight bits per activation, a scale per 32: as llama.cpp does.
+    Eight,
+    /// Two eight-bit terms, about fifteen bits: products as good as in half precision.
+    #[default]
+    Sixteen,
+}
+
+impl Precision {
+    /// Rows of codes per row of activations.
+    pub(crate) fn terms(self) -> usize {
+        match self {
+            Self::Eight => 1,
+            Self::Sixteen => 2,
+        }
+    }
+
+    /// The name used on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Eight => "int8",
+            Self::Sixteen => "int16",
+        }
+    }
+
+    /// The precision called `name`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Eight, Self::Sixteen]
+            .into_iter()
+            .find(|p| p.name() == name)
+    }
 }
 
 /// Buffers kept between calls. `T` is the chunk's length.

@@ -1,8 +1,8 @@
 //! The CPU backend: x86-64 (AVX-512 with VNNI, AVX2 with FMA), AArch64 (NEON, with or without dotprod),
 //! and portable code, chosen when the model is opened.
 //!
-//! Weights stay packed at the bits the file gives them ([`pack`]); activations are quantised to eight
-//! bits per 32 values before each integer product, the same way on every path. A team of pinned threads
+//! Weights stay packed at the bits the file gives them ([`pack`]); activations become
+//! one or two eight-bit terms ([`Precision`]) before each integer product, the same way on every path. A team of pinned threads
 //! ([`team`]) shares each operator; nothing depends on their number.
 
 pub mod backend;
@@ -16,4 +16,5 @@ pub mod state;
 pub mod team;
 
 pub use backend::{Cpu, Options};
+pub use forward::Precision;
 pub use isa::Isa;

@@ -224,20 +224,35 @@ impl Sampler {
             .filter(|(_, l)| **l >= floor)
             .map(|(t, l)| (t as u32, f64::from((*l - max) / s.temperature).exp()))
             .collect();
-        kept.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        if s.top_k > 0 {
+        // Sorting a whole vocabulary costs more than a forward pass of a small model: only as much is sorted
+        // as a truncation asks for, and nothing without one.
+        let best_first = |a: &(u32, f64), b: &(u32, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+        if s.top_k > 0 && s.top_k < kept.len() {
+            kept.select_nth_unstable_by(s.top_k, best_first);
             kept.truncate(s.top_k);
+            kept.sort_unstable_by(best_first);
         }
         let mut total: f64 = kept.iter().map(|(_, p)| p).sum();
         if s.top_p < 1.0 {
+            let goal = f64::from(s.top_p) * total;
+            let mut sorted = 0;
             let mut sum = 0.0;
-            let keep = kept
-                .iter()
-                .position(|(_, p)| {
+            let mut keep = kept.len();
+            'all: while sorted < kept.len() {
+                let end = (4 * sorted + 64).min(kept.len());
+                if end < kept.len() {
+                    kept[sorted..].select_nth_unstable_by(end - sorted, best_first);
+                }
+                kept[sorted..end].sort_unstable_by(best_first);
+                for (i, (_, p)) in kept[sorted..end].iter().enumerate() {
                     sum += p;
-                    sum >= f64::from(s.top_p) * total
-                })
-                .map_or(kept.len(), |i| i + 1);
+                    if sum >= goal {
+                        keep = sorted + i + 1;
+                        break 'all;
+                    }
+                }
+                sorted = end;
+            }
             kept.truncate(keep);
             total = kept.iter().map(|(_, p)| p).sum();
         }

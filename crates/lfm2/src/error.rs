@@ -39,7 +39,7 @@ pub enum Error {
     /// A configuration field is missing or has a value this crate refuses.
     #[error("{origin}: field {field}: {what}")]
     Config {
-        /// Where the field was read: a path, or "GGUF metadata of <path>".
+        /// Where the field was read: a path, or `GGUF metadata of PATH`.
         origin: String,
         /// The field's name as the file spells it.
         field: String,

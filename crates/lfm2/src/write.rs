@@ -134,6 +134,8 @@ pub fn write_model(
         ..config.clone()
     };
     config.validate("the configuration to write")?;
+    // Both arms are of a size; `if let` would hide that there are two kinds of target.
+    #[allow(clippy::single_match_else)]
     let (dir, plan) = match target {
         Target::Gguf(mix) => {
             if path

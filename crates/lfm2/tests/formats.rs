@@ -8,7 +8,7 @@ use lfm2::quant::{FloatType, KQuant, WeightData, Zero};
 use lfm2::reference::Reference;
 use lfm2::synth::{Recipe, Synthetic};
 use lfm2::write::{Extras, Stored, Target, Values, WriteOptions, write_model};
-use lfm2::{Config, TensorId, Tokenizer, WeightSource};
+use lfm2::{Config, TensorId, Tokenizer};
 
 fn place(dir: &Path, name: &str, target: &Target) -> PathBuf {
     match target {

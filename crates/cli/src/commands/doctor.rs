@@ -56,6 +56,11 @@ pub(crate) fn run(args: &Doctor) -> Outcome {
             s.isa.origin,
         ),
         (
+            "precision",
+            s.precision.value.name().to_owned(),
+            s.precision.origin,
+        ),
+        (
             "temperature",
             show(s.temperature.value.map(|v| v.to_string()), "the model's"),
             s.temperature.origin,

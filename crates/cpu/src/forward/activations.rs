@@ -1,4 +1,8 @@
 //! Rows of activations, in single precision and as the integer kernels read them.
+//!
+//! A row becomes one or two rows of eight-bit codes. With two ([`super::Precision::Sixteen`]) the second holds what
+//! the first left over, so together they carry about fifteen bits and the products lose nothing that
+//! matters; the weights, which cost the memory traffic, are read once for both.
 
 use crate::forward::Context;
 use crate::kernels::dot::Quantised;
@@ -11,6 +15,8 @@ use crate::team::Disjoint;
 pub(crate) struct Activations {
     pub(crate) rows: usize,
     pub(crate) cols: usize,
+    /// Rows of codes per row.
+    terms: usize,
     x: Vec<f32>,
     q: Vec<i8>,
     scale: Vec<f32>,
@@ -26,31 +32,43 @@ impl Activations {
         cols: usize,
         f: impl Fn(usize, &mut [f32]) + Sync,
     ) {
-        (self.rows, self.cols) = (rows, cols);
+        let terms = cx.precision.terms();
+        (self.rows, self.cols, self.terms) = (rows, cols, terms);
         self.x.resize(rows * cols, 0.0);
         let (groups, sums) = (cols / ACTIVATION_GROUP, cols / SUM_GROUP);
         let quantise = cols.is_multiple_of(ACTIVATION_GROUP);
-        self.q.resize(rows * cols, 0);
-        self.scale.resize(rows * groups, 0.0);
-        self.sums.resize(rows * sums, 0.0);
+        self.q.resize(rows * terms * cols, 0);
+        self.scale.resize(rows * terms * groups, 0.0);
+        self.sums.resize(rows * terms * sums, 0.0);
         let x = Disjoint::new(&mut self.x);
         let q = Disjoint::new(&mut self.q);
         let scale = Disjoint::new(&mut self.scale);
         let sum = Disjoint::new(&mut self.sums);
         cx.team.for_ranges(rows, |range| {
+            let mut rest = vec![0.0_f32; if terms > 1 { cols } else { 0 }];
             for r in range {
                 // SAFETY: each row belongs to one index, and each index to one thread.
-                let (x, q, scale, sum) = unsafe {
-                    (
-                        x.slice(r * cols..(r + 1) * cols),
-                        q.slice(r * cols..(r + 1) * cols),
-                        scale.slice(r * groups..(r + 1) * groups),
-                        sum.slice(r * sums..(r + 1) * sums),
-                    )
-                };
+                let x = unsafe { x.slice(r * cols..(r + 1) * cols) };
                 f(r, x);
-                if quantise {
-                    rows::quantise(cx.isa, x, q, scale, sum);
+                if !quantise {
+                    continue;
+                }
+                for term in 0..terms {
+                    let at = r * terms + term;
+                    // SAFETY: as above; a row's terms are neighbours.
+                    let (q, scale, sum) = unsafe {
+                        (
+                            q.slice(at * cols..(at + 1) * cols),
+                            scale.slice(at * groups..(at + 1) * groups),
+                            sum.slice(at * sums..(at + 1) * sums),
+                        )
+                    };
+                    rows::quantise(cx.isa, if term == 0 { x } else { &rest }, q, scale, sum);
+                    if term + 1 < terms {
+                        for (i, rest) in rest.iter_mut().enumerate() {
+                            *rest = x[i] - scale[i / ACTIVATION_GROUP] * f32::from(q[i]);
+                        }
+                    }
                 }
             }
         });
@@ -69,13 +87,13 @@ impl Activations {
         &self.x[r * self.cols..][..self.cols]
     }
 
-    /// Row `r` quantised.
-    pub(crate) fn quantised(&self, r: usize) -> Quantised<'_> {
+    /// The codes of row `r`, one for each term.
+    pub(crate) fn quantised(&self, r: usize) -> impl Iterator<Item = Quantised<'_>> {
         let (groups, sums) = (self.cols / ACTIVATION_GROUP, self.cols / SUM_GROUP);
-        Quantised {
-            q: &self.q[r * self.cols..][..self.cols],
-            scale: &self.scale[r * groups..][..groups],
-            sums: &self.sums[r * sums..][..sums],
-        }
+        (r * self.terms..(r + 1) * self.terms).map(move |at| Quantised {
+            q: &self.q[at * self.cols..][..self.cols],
+            scale: &self.scale[at * groups..][..groups],
+            sums: &self.sums[at * sums..][..sums],
+        })
     }
 }

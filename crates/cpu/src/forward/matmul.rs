@@ -91,7 +91,7 @@ pub(crate) fn matmul(cx: &Context<'_>, jobs: &mut [Job<'_>]) {
                 if j.weights.is_quantised() {
                     gathered
                         .1
-                        .extend((0..j.rows.len()).map(|r| j.x.quantised(j.rows.get(r))));
+                        .extend((0..j.rows.len()).flat_map(|r| j.x.quantised(j.rows.get(r))));
                 }
             }
             let first = (i - base) * TAKE;
@@ -107,15 +107,19 @@ fn one(cx: &Context<'_>, j: &Job<'_>, tile: usize, x: &[Quantised<'_>]) {
     let rows = tile * TILE..((tile + 1) * TILE).min(n);
     match j.weights.tile(tile) {
         Tile::Quantised(format, bytes) => {
+            let terms = cx.precision.terms();
             let mut out = [[0.0; TILE]; 16];
             for (b, x) in x.chunks(16).enumerate() {
                 let out = &mut out[..x.len()];
                 dot::tile(cx.isa, &format, bytes, x, out);
-                for (t, y) in out.iter().enumerate() {
-                    let at = (16 * b + t) * n;
+                for (t, y) in out.chunks_exact(terms).enumerate() {
+                    let at = (16 / terms * b + t) * n;
                     // SAFETY: rows of one tile of one token; tiles are taken by one thread each.
                     let to = unsafe { j.out.slice(at + rows.start..at + rows.end) };
-                    to.copy_from_slice(&y[..to.len()]);
+                    to.copy_from_slice(&y[0][..to.len()]);
+                    for more in &y[1..] {
+                        to.iter_mut().zip(more).for_each(|(o, y)| *o += y);
+                    }
                 }
             }
         }

@@ -86,8 +86,6 @@ pub fn exp(isa: Isa, x: &mut [f32]) {
     dispatch!(isa, exp_generic(x: &mut [f32]));
 }
 
-/// Quantises one row of activations: per 32 values the scale `max|x| / 127`, codes rounded to nearest, and
-/// per 16 values `scale · Σ codes`. `x.len()` is a multiple of 32.
 #[inline(always)]
 fn quantise_generic<V: Vector>(x: &[f32], q: &mut [i8], scale: &mut [f32], sums: &mut [f32]) {
     const G: usize = ACTIVATION_GROUP;
@@ -125,7 +123,8 @@ fn quantise_generic<V: Vector>(x: &[f32], q: &mut [i8], scale: &mut [f32], sums:
     }
 }
 
-/// See [`quantise_generic`].
+/// Quantises one row of activations: per 32 values the scale `max|x| / 127`, codes rounded to nearest, and
+/// per 16 values `scale · Σ codes`. `x.len()` is a multiple of 32.
 pub fn quantise(isa: Isa, x: &[f32], q: &mut [i8], scale: &mut [f32], sums: &mut [f32]) {
     dispatch!(isa, quantise_generic(x: &[f32], q: &mut [i8], scale: &mut [f32], sums: &mut [f32]));
 }

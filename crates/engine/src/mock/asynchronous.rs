@@ -22,7 +22,7 @@ struct PageMemory {
     checkpoint: Option<u64>,
 }
 
-/// See the [module page](self).
+/// A device that decodes ahead of the host; the head of this file says how.
 #[derive(Debug)]
 pub struct Asynchronous {
     device: DeviceInfo,

@@ -54,7 +54,7 @@ impl Config {
             "1 to 1024",
         )?;
         check(
-            self.head_dim >= 2 && self.head_dim <= 1024 && self.head_dim % 2 == 0,
+            self.head_dim >= 2 && self.head_dim <= 1024 && self.head_dim.is_multiple_of(2),
             "head_dim",
             &self.head_dim,
             "an even number up to 1024",

@@ -26,7 +26,7 @@ pub enum Value {
 /// The metadata of one file, in file order.
 #[derive(Debug, Clone, Default)]
 pub struct Metadata {
-    /// Where it was read, for messages: "GGUF metadata of <path>".
+    /// Where it was read, for messages: `GGUF metadata of PATH`.
     pub origin: String,
     /// Keys and values in file order; keys are unique.
     pub entries: Vec<(String, Value)>,

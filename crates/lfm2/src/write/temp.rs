@@ -67,7 +67,7 @@ impl TempFile {
 
     /// Gives the file its name.
     pub(super) fn finish(mut self) -> Result<()> {
-        self.on_file(|f| f.flush())?;
+        self.on_file(std::io::Write::flush)?;
         std::fs::rename(&self.temporary, &self.path)
             .map_err(|e| Error::io(&self.path, "cannot rename the finished file", e))?;
         self.finished = true;
