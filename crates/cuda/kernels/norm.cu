@@ -3,7 +3,7 @@
 // Bytes:    4 · (2 T + 1) · HIDDEN (x is read twice, from cache the second time).
 // Geometry: grid (1, T), block 256.
 
-extern "C" __global__ void norm(const Control* c, const float* w, const float* x, float* y) {
+extern "C" __global__ void rms_norm(const Control* c, const float* w, const float* x, float* y) {
     if (c->done) return;
     const float* a = x + (long long)blockIdx.y * HIDDEN;
     float* o = y + (long long)blockIdx.y * HIDDEN;

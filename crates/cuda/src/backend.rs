@@ -329,7 +329,7 @@ impl Backend for Cuda {
             limits.depth = 1;
         }
         self.begin(start, d.sampler.draws())?;
-        let mask = match &mut d.mask {
+        let mask: Option<&mut dyn engine::MaskSource> = match &mut d.mask {
             Some(m) => Some(&mut **m),
             None => None,
         };

@@ -113,7 +113,7 @@ impl Pass<'_> {
     fn norm(&self, w: Arg) -> Result<()> {
         let s = self.scratch;
         self.go(
-            "norm",
+            "rms_norm",
             [1, self.tokens, 1],
             256,
             &[w, s.x.start(), s.h.start()],

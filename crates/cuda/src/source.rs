@@ -22,7 +22,7 @@ const FILES: [File; 7] = [
         &["begin", "advance"],
     ),
     ("embed.cu", include_str!("../kernels/embed.cu"), &["embed"]),
-    ("norm.cu", include_str!("../kernels/norm.cu"), &["norm"]),
+    ("norm.cu", include_str!("../kernels/norm.cu"), &["rms_norm"]),
     (
         "linear.cu",
         include_str!("../kernels/linear.cu"),
