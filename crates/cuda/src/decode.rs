@@ -1,5 +1,6 @@
 //! The device's half of decoding: one chain as launches, and what comes back of it.
 
+use cudarc::driver::CudaEvent;
 use engine::pages::PagePool;
 use engine::sampler::{log_sum_exp, top_logprobs};
 use engine::{MaskSource, Result, Sampler, Sampling};
@@ -20,6 +21,9 @@ const SEEN: u32 = 0x8000_0000;
 pub(crate) struct Outputs {
     ids: [Buffer<u32>; 2],
     ids_here: [Pinned<u32>; 2],
+    /// Behind the last copy into each slot. The wrapper's own event of page-locked memory is recorded only
+    /// when it manages several streams; with one stream, reading early gives the chain before.
+    arrived: [Option<CudaEvent>; 2],
     /// Logits before each step, only when log-probabilities are asked for.
     rows: Option<([Buffer<f32>; 2], [Pinned<f32>; 2])>,
     top: Option<usize>,
@@ -33,6 +37,7 @@ impl Outputs {
         Ok(Self {
             ids: [gpu.alloc(LAUNCH)?, gpu.alloc(LAUNCH)?],
             ids_here: [gpu.pinned(LAUNCH)?, gpu.pinned(LAUNCH)?],
+            arrived: [None, None],
             rows: None,
             top: None,
             work: gpu.alloc(c.vocab_size)?,
@@ -203,11 +208,15 @@ impl Chains for Run<'_, '_> {
             self.gpu
                 .fetch(&rows[slot], 0..steps * vocab, &mut here[slot])?;
         }
+        self.out.arrived[slot] = Some(self.gpu.mark()?);
         self.end += steps;
         Ok(())
     }
 
     fn collect(&mut self, slot: usize, steps: usize) -> Result<Batch> {
+        if let Some(mark) = self.out.arrived[slot].take() {
+            self.gpu.reach(&mark)?;
+        }
         let ids = self.gpu.fetched(&self.out.ids_here[slot])?;
         let mut batch = Batch::read(&ids[..steps]);
         if let (Some(k), Some((_, here))) = (self.out.top, &self.out.rows) {

@@ -243,7 +243,7 @@ impl Gpu {
 
     /// Waits for `mark`.
     pub(crate) fn reach(&self, mark: &CudaEvent) -> Result<()> {
-        self.ok(mark.synchronize(), "prefill")
+        self.ok(mark.synchronize(), "wait")
     }
 
     /// Waits for everything.
