@@ -1,5 +1,5 @@
 // Formula:  engine::sampler on the device, step for step: mask, penalties, bias; greedy (largest logit,
-//           lowest id among equals), or temperature → sort → top-k → top-p → min-p → one draw from
+//           lowest id among equals), or temperature → min-p → (sort → top-k → top-p, if asked for) → one draw from
 //           Philox4x32-10(seed, draws). Same logits and seed, same token (exp differs by at most one unit
 //           in the last place of a double).
 // Shapes:   logits [VOCAB] (unchanged); work [VOCAB], p [SORT], id [SORT] are scratch, SORT the power of
@@ -50,25 +50,36 @@ static __device__ void sort(double* p, u32* id) {
         }
 }
 
+// Candidates have p >= 0. Sorted, they come first; unsorted they lie anywhere, in the order of their ids.
 static __device__ u32 draw(const double* p, const u32* id, int top_k, float top_p, double u, u32 fallback) {
-    int kept = 0;
+    int end = SORT, last = -1;
     double total = 0.0;
-    while (kept < SORT && p[kept] >= 0.0 && (top_k == 0 || kept < top_k)) total += p[kept++];
+    for (int i = 0, n = 0; i < SORT; i++) {
+        if (p[i] < 0.0) continue;
+        if (top_k > 0 && n == top_k) {
+            end = i;
+            break;
+        }
+        total += p[i];
+        n++;
+    }
     if (top_p < 1.0f) {
         double sum = 0.0, limit = (double)top_p * total;
-        for (int i = 0; i < kept; i++) {
+        for (int i = 0; i < end && p[i] >= 0.0; i++) {
             sum += p[i];
-            if (sum >= limit) kept = i + 1;
+            if (sum >= limit) end = i + 1;
         }
         total = 0.0;
-        for (int i = 0; i < kept; i++) total += p[i];
+        for (int i = 0; i < end && p[i] >= 0.0; i++) total += p[i];
     }
     u *= total;
-    for (int i = 0; i < kept; i++) {
+    for (int i = 0; i < end; i++) {
+        if (p[i] < 0.0) continue;
+        last = i;
         u -= p[i];
         if (u < 0.0) return id[i];
     }
-    return kept > 0 ? id[kept - 1] : fallback;
+    return last >= 0 ? id[last] : fallback;
 }
 
 extern "C" __global__ void sample(Control* c, const float* logits, float* work, double* p, u32* id, u32* out,
@@ -123,13 +134,18 @@ extern "C" __global__ void sample(Control* c, const float* logits, float* work, 
     u32 token = which[0];
     if (temperature > 0.0f && best > -INFINITY_F && best < INFINITY_F) {
         float floor = __fadd_rn(best, cut);
+        __shared__ int candidates;
+        if (me == 0) candidates = 0;
+        __syncthreads();
         for (int i = me; i < SORT; i += blockDim.x) {
             bool in = i < VOCAB && work[i] >= floor;
             p[i] = in ? exp((double)(__fsub_rn(work[i], best) / temperature)) : -1.0;
             id[i] = i;
+            if (in) atomicAdd(&candidates, 1);
         }
         __syncthreads();
-        sort(p, id);
+        // As on the host: only a truncation sorts.
+        if ((top_k > 0 && top_k < candidates) || top_p < 1.0f) sort(p, id);
         if (me == 0) token = draw(p, id, top_k, top_p, uniform(seed, c->draws), token);
     }
     if (me == 0) {
