@@ -218,7 +218,7 @@ impl Cuda {
         let c = &self.model.config;
         let any = match leave {
             Leave::Nothing => false,
-            Leave::Rows(want, _) => part.clone().any(|i| want(i)),
+            Leave::Rows(want, _) => part.clone().any(*want),
             Leave::Hidden(_) => true,
         };
         if !last && !any {

@@ -16,6 +16,9 @@ use crate::source::{LAUNCH, sort_len};
 /// Set in a count whose token was seen before (see `kernels/sample.cu`).
 const SEEN: u32 = 0x8000_0000;
 
+/// Logit rows there and here, one pair for each slot.
+type Rows = ([Buffer<f32>; 2], [Pinned<f32>; 2]);
+
 /// Where chains leave their tokens: two slots on the device and two here.
 #[derive(Debug)]
 pub(crate) struct Outputs {
@@ -25,7 +28,7 @@ pub(crate) struct Outputs {
     /// when it manages several streams; with one stream, reading early gives the chain before.
     arrived: [Option<CudaEvent>; 2],
     /// Logits before each step, only when log-probabilities are asked for.
-    rows: Option<([Buffer<f32>; 2], [Pinned<f32>; 2])>,
+    rows: Option<Rows>,
     top: Option<usize>,
     work: Buffer<f32>,
     odds: Buffer<f64>,

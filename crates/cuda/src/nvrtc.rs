@@ -52,7 +52,7 @@ pub struct Nvrtc {
     version: (i32, i32),
     archs: Vec<i32>,
     // Last: the functions above point into it.
-    _library: Library,
+    library: Library,
 }
 
 impl std::fmt::Debug for Nvrtc {
@@ -120,15 +120,15 @@ impl Nvrtc {
                 destroy: *library.get::<Destroy>(b"nvrtcDestroyProgram\0")?,
                 version: (0, 0),
                 archs: Vec::new(),
-                _library: library,
+                library,
             }
         };
         // SAFETY: as above; the arguments are places for one number each, or for as many as the count said.
         unsafe {
-            let version = *n._library.get::<Version>(b"nvrtcVersion\0")?;
+            let version = *n.library.get::<Version>(b"nvrtcVersion\0")?;
             version(&raw mut n.version.0, &raw mut n.version.1);
-            let count = *n._library.get::<Archs>(b"nvrtcGetNumSupportedArchs\0")?;
-            let list = *n._library.get::<Archs>(b"nvrtcGetSupportedArchs\0")?;
+            let count = *n.library.get::<Archs>(b"nvrtcGetNumSupportedArchs\0")?;
+            let list = *n.library.get::<Archs>(b"nvrtcGetSupportedArchs\0")?;
             let mut k = 0;
             count(&raw mut k);
             n.archs = vec![0; k.max(0) as usize];
@@ -187,11 +187,9 @@ impl Nvrtc {
             }
             let rc = (self.compile)(program, pointers.len() as c_int, pointers.as_ptr());
             let result = if rc == 0 {
-                self.fetch(program, self.cubin_size, self.cubin)
+                Self::fetch(program, self.cubin_size, self.cubin)
             } else {
-                let log = self
-                    .fetch(program, self.log_size, self.log)
-                    .unwrap_or_default();
+                let log = Self::fetch(program, self.log_size, self.log).unwrap_or_default();
                 let log = CStr::from_bytes_until_nul(&log)
                     .unwrap_or_default()
                     .to_string_lossy();
@@ -208,7 +206,7 @@ impl Nvrtc {
     ///
     /// # Safety
     /// `program` must be a live program and the functions a matching pair.
-    unsafe fn fetch(&self, program: Program, size: Size, get: Text) -> Result<Vec<u8>> {
+    unsafe fn fetch(program: Program, size: Size, get: Text) -> Result<Vec<u8>> {
         let mut n = 0;
         // SAFETY: by this function's contract; the buffer has the size just asked for.
         let (rc, bytes) = unsafe {
