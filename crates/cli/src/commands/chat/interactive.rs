@@ -25,7 +25,8 @@ const HELP: &str = "\
 /load FILE       go on with a saved one
 /stats           tokens and speed of the last answer
 /quit            leave (also Ctrl-D)
-A line that ends in \\ goes on in the next; a block between ``` lines is one message.
+A line that ends in \\ goes on in the next; a block between ``` lines is one
+message.
 Ctrl-C stops an answer; a second one leaves.";
 
 /// Takes a line for unfinished while it ends in a backslash or a ``` block is open.
