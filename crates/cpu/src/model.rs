@@ -157,11 +157,11 @@ struct Loader<'a> {
 
 impl Loader<'_> {
     fn vector(&self, id: TensorId) -> Result<Vec<f32>> {
-        Ok(self.source.tensor(id)?.to_f32())
+        Ok(self.source.checked(id)?.to_f32())
     }
 
     fn matrix(&self, id: TensorId) -> Result<Matrix> {
-        let t = self.source.tensor(id)?;
+        let t = self.source.checked(id)?;
         Ok(Matrix::pack(&t, self.team))
     }
 
@@ -202,7 +202,7 @@ impl Loader<'_> {
             ffn: match c.ffn_kind(i) {
                 FfnKind::Dense => Ffn::Dense(swiglu(&T::Dense)?),
                 FfnKind::Moe => Ffn::Moe {
-                    router: Matrix::exact(&self.source.tensor(id(T::Router))?),
+                    router: Matrix::exact(&self.source.checked(id(T::Router))?),
                     bias: if c.moe().use_expert_bias {
                         Some(self.vector(id(T::ExpertBias))?)
                     } else {

@@ -235,3 +235,27 @@ fn cancelling_a_prefill_leaves_whole_chunks() {
         .rows;
     assert!(got == want[299 * 256..]);
 }
+
+#[test]
+fn a_scale_that_is_no_number_is_found_when_the_model_loads() {
+    let config = std::fs::read(path("dense/mlx").join("config.json")).unwrap();
+    let mut weights = std::fs::read(path("dense/mlx").join("model.safetensors")).unwrap();
+    let opened = lfm2::open(&path("dense/mlx")).unwrap();
+    let entry = opened
+        .weights()
+        .entries()
+        .into_iter()
+        .find(|e| e.name == "model.layers.0.conv.in_proj.scales")
+        .unwrap();
+    let at = entry.offset as usize + 6;
+    weights[at..at + 2].copy_from_slice(&0x7fc0_u16.to_le_bytes());
+    let source = lfm2::open_safetensors_bytes("bad", &config, &weights).unwrap();
+    let e = Cpu::new(&source, &Options::default(), &mut |_, _| {})
+        .unwrap_err()
+        .to_string();
+    assert!(
+        e.contains("in_proj") && e.contains(&format!("at byte {at}")),
+        "{e}"
+    );
+    assert!(!e.contains('\n'));
+}

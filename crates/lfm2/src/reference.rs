@@ -46,7 +46,7 @@ impl Matrix {
     }
 
     fn load(source: &dyn WeightSource, id: TensorId) -> Result<Self> {
-        let t = source.tensor(id)?;
+        let t = source.checked(id)?;
         Ok(Self {
             rows: t.rows,
             cols: t.cols,
