@@ -66,6 +66,7 @@ pub(super) fn forward(
     fit(&mut s.wide3, t * kv_width);
     matmul(
         cx,
+        &mut s.buffers,
         &mut [
             Job::all(w.q, &s.input, &mut s.wide),
             Job::all(w.k, &s.input, &mut s.wide2),
@@ -126,5 +127,9 @@ pub(super) fn forward(
         out.copy_from_slice(&mixed[r * q_width..][..q_width]);
     });
     fit(&mut s.narrow, t * c.hidden_size);
-    matmul(cx, &mut [Job::all(w.output, &s.inner, &mut s.narrow)]);
+    matmul(
+        cx,
+        &mut s.buffers,
+        &mut [Job::all(w.output, &s.inner, &mut s.narrow)],
+    );
 }
