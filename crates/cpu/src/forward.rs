@@ -1,10 +1,11 @@
-//! The forward pass of one chunk of up to 64 tokens.
+//! The forward pass: chunks of a prompt here, single decoded tokens in [`step`].
 
 mod activations;
 mod attention;
 mod conv;
 mod ffn;
 mod matmul;
+pub(crate) mod step;
 
 use engine::{Cancel, Result};
 use lfm2::config::Config;
@@ -84,6 +85,8 @@ pub(crate) struct Scratch {
     rope: (Vec<f32>, Vec<f32>),
     routing: ffn::Routing,
     buffers: matmul::Buffers,
+    /// Those of single tokens.
+    pub(crate) step: step::Buffers,
 }
 
 /// Which logits a chunk should leave.

@@ -33,7 +33,14 @@ pub(super) fn rope_table(c: &Config, position: usize, t: usize, table: &mut (Vec
 }
 
 /// Per head: RMS norm, then rotation of the pairs `(i, i + d/2)`.
-pub(super) fn norm_rope(cx: &Context<'_>, c: &Config, heads: &mut [f32], w: &[f32], cos: &[f32], sin: &[f32]) {
+pub(super) fn norm_rope(
+    cx: &Context<'_>,
+    c: &Config,
+    heads: &mut [f32],
+    w: &[f32],
+    cos: &[f32],
+    sin: &[f32],
+) {
     let d = c.head_dim;
     let mut normed = [0.0_f32; 256];
     let normed = &mut normed[..d];
