@@ -10,7 +10,7 @@ use engine::{
 use lfm2::weights::WeightSource;
 
 use crate::Isa;
-use crate::forward::{Context, Precision, Scratch, Wanted, chunk, step};
+use crate::forward::{CHUNK, Context, Precision, Scratch, Wanted, chunk, step};
 use crate::model::Model;
 use crate::state::{Memory, State};
 use crate::team::{Team, allowed_processors};
@@ -109,7 +109,7 @@ impl Cpu {
         self.model.bytes()
     }
 
-    /// Feeds `tokens` chunk by chunk, each ending at the latest on a multiple of 64. `wanted` says which
+    /// Feeds `tokens` chunk by chunk, each ending at the latest on a multiple of [`CHUNK`]. `wanted` says which
     /// logits (by index in `tokens`) to collect. Returns the tokens taken.
     fn feed(
         &mut self,
@@ -130,8 +130,14 @@ impl Cpu {
         let mut done = 0;
         s.pending = false;
         while done < tokens.len() {
-            let n = (PAGE - s.position % PAGE).min(tokens.len() - done);
-            let at: Vec<usize> = (0..n).filter(|i| rows(done + i)).collect();
+            let upto = |border: usize| (border - s.position % border).min(tokens.len() - done);
+            let mut n = upto(CHUNK);
+            let mut at: Vec<usize> = (0..n).filter(|i| rows(done + i)).collect();
+            if at.len() > PAGE {
+                // Whole rows of logits for a large chunk would take more memory than the model's own state.
+                n = upto(PAGE);
+                at.retain(|i| *i < n);
+            }
             let wanted = if at.is_empty() {
                 Wanted::Nothing
             } else {
@@ -376,7 +382,7 @@ impl Backend for Cpu {
         let mut out = Vec::new();
         let mut rest = tokens;
         while !rest.is_empty() {
-            let (part, more) = rest.split_at((PAGE - s.position % PAGE).min(rest.len()));
+            let (part, more) = rest.split_at((CHUNK - s.position % CHUNK).min(rest.len()));
             let scratch = &mut self.scratch;
             let h = chunk(
                 &cx,

@@ -121,7 +121,8 @@ fn scratch_bytes(c: &Config) -> u64 {
     let row = 3 * c.hidden_size
         + per_token * (3 * width + 2 * c.hidden_size)
         + if attends { 2 * c.hidden_size } else { 0 };
-    (PAGE * row * 6 + 2 * 4 * c.vocab_size) as u64
+    // Single precision, codes in two terms, and the same once more in groups for the kernels.
+    (crate::forward::CHUNK * row * 8 + 2 * 4 * c.vocab_size) as u64
 }
 
 /// Memory this process can still have: what the system calls available, and what its control groups leave.

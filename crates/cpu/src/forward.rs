@@ -18,6 +18,10 @@ use crate::team::Team;
 use activations::Activations;
 use matmul::{Job, matmul};
 
+/// Most tokens of a chunk: enough that each of 64 experts meets 32 of them, few enough that the scratch of the
+/// 24B stays below 200 MB.
+pub(crate) const CHUNK: usize = 512;
+
 /// What every operator needs.
 pub(crate) struct Context<'a> {
     pub(crate) team: &'a Team,
@@ -79,8 +83,10 @@ pub(crate) struct Scratch {
     narrow: Vec<f32>,
     /// Conv windows with the chunk's gated inputs behind them.
     gated: Vec<f32>,
-    /// Conv windows after the chunk, committed only when the whole chunk is done.
-    windows: Vec<f32>,
+    /// Conv windows after each of `marks`, committed only when the whole chunk is done.
+    windows: Vec<Vec<f32>>,
+    /// Tokens of the chunk after which windows are kept: where a page ends, and at the end.
+    marks: Vec<usize>,
     /// cos and sin, `[T, head_dim / 2]` each.
     rope: (Vec<f32>, Vec<f32>),
     routing: ffn::Routing,
@@ -105,7 +111,7 @@ fn fit(v: &mut Vec<f32>, len: usize) -> &mut [f32] {
     v
 }
 
-/// Feeds `tokens` (one to 64, not crossing a multiple of 64) and advances `state`. Returns `None`, with
+/// Feeds `tokens` (one to [`CHUNK`], not crossing a multiple of it) and advances `state`. Returns `None`, with
 /// `state` unchanged, when `cancel` came up between two layers; else the wanted rows.
 pub(crate) fn chunk(
     cx: &Context<'_>,
@@ -125,7 +131,11 @@ pub(crate) fn chunk(
         model.embedding.row_f32(tokens[i] as usize, row);
     });
     attention::rope_table(c, state.position, t, &mut s.rope);
-    s.windows.clear();
+    s.marks.clear();
+    s.marks
+        .extend((1..=t).filter(|i| *i == t || (state.position + i).is_multiple_of(engine::PAGE)));
+    s.windows.resize_with(s.marks.len(), Vec::new);
+    s.windows.iter_mut().for_each(Vec::clear);
     let mut mixers = (0, 0);
     for layer in &model.layers {
         if cancel.is_cancelled() {
@@ -133,10 +143,13 @@ pub(crate) fn chunk(
         }
         block(cx, c, memory, state, s, layer, t, &mut mixers);
     }
-    state.windows.copy_from_slice(&s.windows);
-    state.position += t;
-    if state.position.is_multiple_of(engine::PAGE) {
-        memory.checkpoint(state);
+    let first = state.position;
+    for (mark, windows) in s.marks.iter().zip(&s.windows) {
+        state.windows.copy_from_slice(windows);
+        state.position = first + mark;
+        if state.position.is_multiple_of(engine::PAGE) {
+            memory.checkpoint(state);
+        }
     }
     Ok(Some(finish(cx, model, s, wanted)))
 }

@@ -263,12 +263,12 @@ fn a_session_generates_what_the_reference_does() {
 #[test]
 fn cancelling_a_prefill_leaves_whole_chunks() {
     let mut b = backend("moe/mlx", Isa::detect(), 2);
-    let tokens = prompt(300);
+    let tokens = prompt(900);
     let mut s = b.create().unwrap();
     let cancel = engine::Cancel::default();
     let stop = cancel.clone();
     let mut progress = move |done: usize| {
-        if done >= 128 {
+        if done >= 512 {
             stop.cancel();
         }
     };
@@ -276,14 +276,14 @@ fn cancelling_a_prefill_leaves_whole_chunks() {
         cancel,
         progress: Some(&mut progress),
     };
-    assert_eq!(b.prefill(&mut s, &tokens, &mut c).unwrap(), 128);
-    assert_eq!(b.position(&s), 128);
+    assert_eq!(b.prefill(&mut s, &tokens, &mut c).unwrap(), 512);
+    assert_eq!(b.position(&s), 512);
     let want = rows(&mut b, &tokens, &[1000]);
     let got = b
-        .score(&mut s, &tokens[128..], Want::Rows(&[171]))
+        .score(&mut s, &tokens[512..], Want::Rows(&[387]))
         .unwrap()
         .rows;
-    assert!(got == want[299 * 256..]);
+    assert!(got == want[899 * 256..]);
 }
 
 #[test]

@@ -5,8 +5,8 @@ use crate::pack::Matrix;
 use crate::state::State;
 use lfm2::config::Config;
 
-/// Reads `s.input`, leaves the block's output in `s.narrow` and the new window of conv layer `index` at the
-/// end of `s.windows`.
+/// Reads `s.input`, leaves the block's output in `s.narrow` and adds the windows of conv layer `index` to
+/// `s.windows`.
 pub(super) fn forward(
     cx: &Context<'_>,
     c: &Config,
@@ -41,7 +41,9 @@ pub(super) fn forward(
             }
         }
     });
-    s.windows.extend_from_slice(&s.gated[t * h..]);
+    for (mark, windows) in s.marks.iter().zip(&mut s.windows) {
+        windows.extend_from_slice(&s.gated[mark * h..][..keep * h]);
+    }
 
     let gated = &s.gated;
     s.inner.fill(cx, t, h, |i, y| {

@@ -82,11 +82,16 @@ fn choose(
         &mut s.buffers,
         &mut [Job::all(router, &s.input, &mut r.logits)],
     );
-    let routes: Vec<Vec<(usize, f32)>> = r
-        .logits
-        .chunks_exact(m.experts)
-        .map(|l| route(Numerics::F32, m, l, bias))
-        .collect();
+    let mut routes: Vec<Vec<(usize, f32)>> = vec![Vec::new(); t];
+    let logits = &r.logits;
+    cx.team.for_chunks(&mut routes, 1, |i, r| {
+        r[0] = route(
+            Numerics::F32,
+            m,
+            &logits[i * m.experts..][..m.experts],
+            bias,
+        );
+    });
     r.tokens.resize(m.experts, Vec::new());
     r.tokens.iter_mut().for_each(Vec::clear);
     for (token, route) in routes.iter().enumerate() {
