@@ -98,11 +98,11 @@ fn measured(args: &Bench, mut settings: Settings) -> Result<Record, Failure> {
     if subject.name != "spark" {
         checks.extend(check_builtin(&settings)?);
     }
-    let limits = limits(args, &settings);
+    let before = Limits::measure(&settings, args.bandwidth);
 
     let counted = machine::reset_peak_memory();
     let mut backend = subject.load(&settings)?;
-    let evidence = Evidence::gather(&mut backend)?;
+    let evidence = Evidence::gather(&mut backend, &subject.config)?;
     checks.push(evidence.phases().or_refuse(&subject.name)?);
 
     let mut runs = measure(&mut backend, &plan)?;
@@ -120,7 +120,8 @@ fn measured(args: &Bench, mut settings: Settings) -> Result<Record, Failure> {
         let verdict = evidence.reference(files.opened.weights())?;
         checks.push(verdict.or_refuse(&subject.name)?);
     }
-    let limits = limits.highest(self::limits(args, &settings));
+    let (limits, moved) = before.with_later(Limits::measure(&settings, args.bandwidth));
+    state.notes.extend(moved);
     if plan.kinds.contains(&Kind::Start) {
         settings.context.value = typed_context;
         runs.push(start(&subject, &settings, args.repeats as usize)?);
@@ -157,8 +158,8 @@ fn measured(args: &Bench, mut settings: Settings) -> Result<Record, Failure> {
             name: subject.name,
         },
         precision: Some(settings.precision.value.name().to_owned()),
-        bandwidth_gb_s: Some(limits.read_gb_s),
-        integer_gop_s: (limits.integer_gop_s > 0.0).then_some(limits.integer_gop_s),
+        bandwidth_gb_s: Some(limits.read_gb_s()),
+        integer_gop_s: Some(limits.integer_gop_s()),
         correct: Some(true),
         check: Some(checks.join("; ")),
         binary_sha256: binary_hash(),
@@ -238,16 +239,6 @@ fn depths(
     Ok(kept)
 }
 
-fn limits(args: &Bench, settings: &Settings) -> Limits {
-    match args.bandwidth {
-        Some(read_gb_s) => Limits {
-            read_gb_s,
-            integer_gop_s: Limits::integer(settings),
-        },
-        None => Limits::measure(settings),
-    }
-}
-
 /// The built-in model on this path and precision against the reference; nothing in a build without it.
 ///
 /// In a process of its own, so that what it leaves in memory is not counted as the measured model's.
@@ -267,7 +258,7 @@ fn check_only(mut settings: Settings) -> Outcome {
     settings.context.value = Some(gate::ROOM);
     let files = Files::open(settings.model.value.as_deref(), &settings)?;
     let mut backend = files.load(&settings)?;
-    let evidence = Evidence::gather(&mut backend)?;
+    let evidence = Evidence::gather(&mut backend, files.config())?;
     evidence.phases().or_refuse(&files.name)?;
     let verdict = evidence.reference(files.opened.weights())?;
     let text = format!("{}: {}\n", files.name, verdict.or_refuse(&files.name)?);
@@ -277,7 +268,7 @@ fn check_only(mut settings: Settings) -> Outcome {
 
 /// Adds the ceiling: memory for decoding; memory or arithmetic, whichever is slower, for prompts.
 fn with_ceiling(run: Run, subject: &Subject, limits: &Limits) -> Run {
-    let bytes_s = limits.read_gb_s * 1e9;
+    let bytes_s = limits.read_gb_s() * 1e9;
     match run.kind.as_str() {
         "decode" | "sustained" | "drift" => {
             // The context grows while tokens are decoded: the middle one is taken.
@@ -295,11 +286,7 @@ fn with_ceiling(run: Run, subject: &Subject, limits: &Limits) -> Run {
             let depth = if run.kind == "ttft" { 0 } else { run.depth };
             let reading = subject.prefill_bytes(run.tokens, depth) / bytes_s.max(1.0);
             let ops = subject.config.prefill_operations(run.tokens, depth);
-            let computing = if limits.integer_gop_s > 0.0 {
-                ops / (limits.integer_gop_s * 1e9)
-            } else {
-                0.0
-            };
+            let computing = ops / (limits.integer_gop_s() * 1e9).max(1.0);
             let tokens = run.tokens as f64;
             if computing > reading {
                 run.under(tokens / computing, "compute")
@@ -382,7 +369,7 @@ fn versus(args: &Bench, settings: &Settings, other: &Path) -> Outcome {
     let exe = std::env::current_exe()?;
     let bandwidth = args
         .bandwidth
-        .unwrap_or_else(|| Limits::measure(settings).read_gb_s);
+        .unwrap_or_else(|| Limits::measure(settings, None).read_gb_s());
     let figures = ab::run(
         &exe,
         other,

@@ -48,7 +48,8 @@ pub(crate) struct Chart {
 
 /// The largest value, rounded up to a round step, and the step.
 fn scale(highest: f64) -> (f64, f64) {
-    let raw = (highest.max(1e-9) * 1.06) / 5.0;
+    let highest = highest.max(1e-9);
+    let raw = highest * 1.06 / 5.0;
     let magnitude = 10_f64.powf(raw.log10().floor());
     let step = [1.0, 2.0, 2.5, 5.0, 10.0]
         .into_iter()

@@ -3,11 +3,15 @@
 use cpu::Isa;
 use cpu::probe::{Memory, Rates, integer_peak};
 
+use super::stats::median;
 use crate::settings::Settings;
 use crate::terminal::Progress;
 
 /// Passes over the buffer for one figure.
 const PASSES: usize = 7;
+
+/// Change of bandwidth during a run, as a logarithm, that is worth a warning.
+const MOVED: f64 = 0.1;
 
 /// One device with its memory's read bandwidth.
 #[derive(Debug, Clone)]
@@ -84,39 +88,49 @@ fn counts(threads: usize) -> Vec<usize> {
     v
 }
 
-/// Read bandwidth of the processor with the threads the engine uses (median, GB/s) and the integer peak of
-/// its path (median, GOP/s).
-#[derive(Debug, Clone, Copy)]
+/// What the processor allows the threads and the path the engine uses.
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Limits {
-    pub(crate) read_gb_s: f64,
-    pub(crate) integer_gop_s: f64,
+    /// GB/s of each pass over the buffer.
+    read: Vec<f64>,
+    /// GOP/s of each pass of the integer loop.
+    integer: Vec<f64>,
 }
 
 impl Limits {
-    /// Measures both.
-    pub(crate) fn measure(settings: &Settings) -> Self {
+    /// Measures; `bandwidth` (GB/s) stands in for the memory's.
+    pub(crate) fn measure(settings: &Settings, bandwidth: Option<f64>) -> Self {
         let (threads, isa) = team(settings);
-        let memory = Memory::new();
-        let read_gb_s = memory.read(isa, threads, PASSES).median();
-        drop(memory);
         Self {
-            read_gb_s,
-            integer_gop_s: Self::integer(settings),
+            read: match bandwidth {
+                Some(gb_s) => vec![gb_s],
+                None => Memory::new().read(isa, threads, PASSES).passes,
+            },
+            integer: integer_peak(isa, threads, PASSES).passes,
         }
     }
 
-    /// Measures the integer peak alone.
-    pub(crate) fn integer(settings: &Settings) -> f64 {
-        let (threads, isa) = team(settings);
-        integer_peak(isa, threads, PASSES).median()
+    /// Median read bandwidth, GB/s.
+    pub(crate) fn read_gb_s(&self) -> f64 {
+        median(&self.read)
     }
 
-    /// The higher of two measurements before and after: what the machine could do in these minutes.
-    pub(crate) fn highest(self, other: Self) -> Self {
-        Self {
-            read_gb_s: self.read_gb_s.max(other.read_gb_s),
-            integer_gop_s: self.integer_gop_s.max(other.integer_gop_s),
-        }
+    /// Median integer peak, GOP/s.
+    pub(crate) fn integer_gop_s(&self) -> f64 {
+        median(&self.integer)
+    }
+
+    /// Measurements before and after a run as one, and a warning when they differ much: on a shared machine
+    /// a neighbour's work decides what is left.
+    pub(crate) fn with_later(mut self, later: Self) -> (Self, Option<String>) {
+        let (before, after) = (self.read_gb_s(), later.read_gb_s());
+        let moved = (after / before.max(1e-9)).ln().abs() > MOVED;
+        self.read.extend(later.read);
+        self.integer.extend(later.integer);
+        let warning = moved.then(|| {
+            format!("memory read {before:.1} GB/s before and {after:.1} after the run: shares are uncertain")
+        });
+        (self, warning)
     }
 }
 
@@ -129,6 +143,21 @@ mod tests {
         assert_eq!(counts(1), [1]);
         assert_eq!(counts(2), [1, 2]);
         assert_eq!(counts(12), [1, 2, 4, 8, 12]);
+    }
+
+    #[test]
+    fn passes_before_and_after_are_pooled() {
+        let l = |read: &[f64]| Limits {
+            read: read.to_vec(),
+            integer: vec![100.0],
+        };
+        let (both, warning) = l(&[30.0, 31.0]).with_later(l(&[29.0, 30.5]));
+        assert_eq!(
+            (both.read_gb_s(), both.integer_gop_s(), warning),
+            (30.25, 100.0, None)
+        );
+        let (_, warning) = l(&[30.0]).with_later(l(&[60.0]));
+        assert!(warning.unwrap().contains("30.0 GB/s before and 60.0 after"));
     }
 
     #[test]

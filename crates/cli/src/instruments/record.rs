@@ -155,6 +155,10 @@ impl Record {
 
     /// Reads the JSON text; the error says what is wrong with it.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        // A list would be read as the fields in order.
+        if !text.trim_start().starts_with('{') {
+            return Err("is no result of bench (it is no JSON object)".to_owned());
+        }
         let r: Self =
             serde_json::from_str(text).map_err(|e| format!("is no result of bench ({e})"))?;
         match r.schema {
