@@ -331,8 +331,9 @@ fn duration(s: &str) -> Result<f64, String> {
 /// `molten bench`
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Every figure is a median with its spread, next to the ceiling that the bandwidth\n\
-    measured in the same run allows. No speed is given when the correctness check fails."
+    after_help = "Every figure is a median with its spread, next to the ceiling that the\n\
+    bandwidth measured in the same run allows. No speed is given when the\n\
+    correctness check fails."
 )]
 pub(crate) struct Bench {
     #[command(flatten)]
@@ -384,7 +385,7 @@ pub(crate) struct Bench {
     /// Draw these results with --plot instead of measuring.
     #[arg(long, num_args = 1.., value_name = "FILE.json", requires = "plot")]
     pub(crate) from: Vec<PathBuf>,
-    /// Keep the result as DIR/<date>-<device>-<model>.json.
+    /// Keep the result as DIR/DATE-DEVICE-MODEL.json.
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "bench/results")]
     pub(crate) record: Option<PathBuf>,
     /// The commit to record [default: what this binary was built from].

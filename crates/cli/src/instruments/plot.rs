@@ -215,7 +215,7 @@ fn over_time(records: &[Record]) -> Option<Chart> {
 }
 
 fn short_time(v: f64) -> String {
-    if v == 0.0 || v >= 10.0 {
+    if v >= 10.0 || (v - v.round()).abs() < 0.05 {
         format!("{v:.0}")
     } else {
         format!("{v:.1}")

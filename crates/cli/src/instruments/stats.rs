@@ -76,6 +76,8 @@ pub(crate) struct Drift {
     pub(crate) last: f64,
     /// Lowest median of any ten neighbouring samples, as a share of the first fifth's.
     pub(crate) worst: f64,
+    /// The highest, likewise.
+    pub(crate) best: f64,
 }
 
 /// A sustained change or dip of this share is worth a flag.
@@ -104,6 +106,11 @@ impl Drift {
                 "a dip: for a while the speed was {:.1} % below the start",
                 100.0 * (1.0 - self.worst)
             ))
+        } else if self.best > 1.0 + 2.0 * DRIFT {
+            Some(format!(
+                "uneven: for a while the speed was {:.1} % above the start",
+                100.0 * (self.best - 1.0)
+            ))
         } else if change > DRIFT {
             Some(format!(
                 "drift: the last fifth ran {:.1} % faster than the first",
@@ -123,11 +130,13 @@ pub(crate) fn drift(speeds: &[f64]) -> Option<Drift> {
     let fifth = speeds.len() / 5;
     let first = median(&speeds[..fifth]);
     let last = median(&speeds[speeds.len() - fifth..]);
-    let lowest = speeds.windows(10).map(median).fold(f64::INFINITY, f64::min);
+    let of_first = |v: f64| if first > 0.0 { v / first } else { 1.0 };
+    let around = || speeds.windows(10).map(median);
     Some(Drift {
         first,
         last,
-        worst: if first > 0.0 { lowest / first } else { 1.0 },
+        worst: of_first(around().fold(f64::INFINITY, f64::min)),
+        best: of_first(around().fold(0.0, f64::max)),
     })
 }
 
@@ -180,11 +189,14 @@ mod tests {
                 .unwrap()
                 .contains("throttling")
         );
-        let rising: Vec<f64> = (0..50).map(|i| 100.0 + f64::from(i)).collect();
+        let rising: Vec<f64> = (0..50).map(|i| 100.0 + 0.2 * f64::from(i)).collect();
         assert!(drift(&rising).unwrap().flag().unwrap().contains("drift"));
         let mut dip = vec![100.0; 50];
         dip[20..32].fill(70.0);
         assert!(drift(&dip).unwrap().flag().unwrap().contains("dip"));
+        let mut burst = vec![100.0; 50];
+        burst[20..32].fill(180.0);
+        assert!(drift(&burst).unwrap().flag().unwrap().contains("uneven"));
         let mut one = vec![100.0; 50];
         one[20] = 10.0;
         assert_eq!(drift(&one).unwrap().flag(), None);
