@@ -17,7 +17,7 @@ use crate::terminal::Progress;
 
 /// How the figures came about, for the reader.
 pub(crate) const METHOD: &str = "A B B A order, each run a fresh process; geometric mean of the \
-pairs' ratios, 95 % interval by Student's t on their logarithms";
+pairs' ratios; 95 % interval by Student's t on their logarithms";
 
 /// One figure of both builds.
 #[derive(Debug, Clone)]
@@ -84,9 +84,10 @@ fn figures(a: &[Record], b: &[Record]) -> Option<Vec<Figure>> {
 /// The table for a terminal.
 pub(crate) fn text(figures: &[Figure], a: &Path, b: &Path) -> String {
     let mut t = format!(
-        "A  {} (this binary)\nB  {}\n{METHOD}\n\n",
+        "A  {} (this binary)\nB  {}\n{}\n\n",
         a.display(),
-        b.display()
+        b.display(),
+        METHOD.replace("; ", ";\n")
     );
     let _ = writeln!(
         t,

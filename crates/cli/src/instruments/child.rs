@@ -39,7 +39,7 @@ pub(crate) fn first_token(exe: &Path, args: &[String]) -> Result<(f64, FirstToke
         err.read_to_string(&mut complaint)?;
     }
     child.wait()?;
-    let said = serde_json::from_str(&line).map_err(|_| failed(exe, last_line(&complaint)))?;
+    let said = serde_json::from_str(&line).map_err(|_| failed(exe, complaint_line(&complaint)))?;
     Ok((seconds, said))
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn said(exe: &Path, args: &[String]) -> Result<String, Failure> {
         return Ok(text);
     }
     let complaint = String::from_utf8_lossy(&out.stderr);
-    Err(Failure::Work(last_line(&complaint).into()))
+    Err(Failure::Work(complaint_line(&complaint).into()))
 }
 
 /// Runs `exe bench args --json` and reads the result.
@@ -69,16 +69,46 @@ pub(crate) fn bench(exe: &Path, args: &[String]) -> Result<Record, Failure> {
         .map_err(|e| failed(exe, &format!("cannot start: {e}")))?;
     if !out.status.success() {
         let complaint = String::from_utf8_lossy(&out.stderr);
-        return Err(failed(exe, last_line(&complaint)));
+        return Err(failed(exe, complaint_line(&complaint)));
     }
     Record::parse(&String::from_utf8_lossy(&out.stdout)).map_err(|e| failed(exe, &e))
 }
 
-fn last_line(complaint: &str) -> &str {
-    let line = complaint.lines().rev().find(|l| !l.trim().is_empty());
-    line.map_or("ended without a word", |l| l.trim_start_matches("error: "))
+/// The line that says what went wrong: the error's, else the last.
+fn complaint_line(complaint: &str) -> &str {
+    let mut lines = complaint.lines().rev().filter(|l| !l.trim().is_empty());
+    let last = lines.clone().next();
+    lines
+        .find_map(|l| l.strip_prefix("error: "))
+        .or(last)
+        .unwrap_or("ended without a word")
 }
 
 fn failed(exe: &Path, why: &str) -> Failure {
     Failure::Work(format!("{}: {why}", exe.display()).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_that_says_what_went_wrong() {
+        let c = "note\nerror: no such command\n\nFor more information, try it\n";
+        assert_eq!(complaint_line(c), "no such command");
+        assert_eq!(complaint_line("killed\n"), "killed");
+        assert_eq!(complaint_line(""), "ended without a word");
+    }
+
+    #[test]
+    fn a_binary_that_is_none_is_named() {
+        let e = bench(Path::new("/nonexistent/molten"), &[]);
+        let Err(Failure::Work(e)) = e else {
+            panic!("started")
+        };
+        assert!(
+            e.to_string()
+                .starts_with("/nonexistent/molten: cannot start")
+        );
+    }
 }
