@@ -10,7 +10,7 @@ use engine::{
 use lfm2::weights::WeightSource;
 
 use crate::Isa;
-use crate::forward::{Context, Precision, Scratch, Wanted, chunk};
+use crate::forward::{Context, Precision, Scratch, Wanted, chunk, step};
 use crate::model::Model;
 use crate::state::{Memory, State};
 use crate::team::{Team, allowed_processors};
@@ -175,6 +175,36 @@ impl Cpu {
         }
     }
 
+    /// Feeds one token and leaves its logits pending.
+    fn step(&mut self, s: &mut State, token: u32) -> Result<()> {
+        if !step::fits(&self.model.config) {
+            return self
+                .advance(s, &[token], &Cancel::default(), &mut |_| {})
+                .map(drop);
+        }
+        self.check(s, &[token])?;
+        let cx = Context {
+            team: &self.team,
+            isa: self.isa,
+            precision: self.precision,
+        };
+        s.pending = false;
+        let mut logits = std::mem::take(&mut s.logits);
+        let done = step::step(
+            &cx,
+            &self.model,
+            &mut self.memory,
+            s,
+            &mut self.scratch.step,
+            token,
+            &mut logits,
+        );
+        s.logits = logits;
+        done?;
+        s.pending = true;
+        Ok(())
+    }
+
     /// Feeds tokens and leaves the last one's logits pending.
     fn advance(
         &mut self,
@@ -292,7 +322,7 @@ impl Backend for Cpu {
             }
             d.sampler.record(id);
             // The token is the caller's now, so it is fed even if the caller cancels meanwhile.
-            self.advance(s, &[id], &Cancel::default(), &mut |_| {})?;
+            self.step(s, id)?;
             if flow != Flow::Continue {
                 s.pending = false;
                 return Ok(Finish::Sink);

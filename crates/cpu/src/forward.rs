@@ -1,10 +1,11 @@
-//! The forward pass of one chunk of up to 64 tokens.
+//! The forward pass: chunks of a prompt here, single decoded tokens in [`step`].
 
 mod activations;
 mod attention;
 mod conv;
 mod ffn;
 mod matmul;
+pub(crate) mod step;
 
 use engine::{Cancel, Result};
 use lfm2::config::Config;
@@ -29,13 +30,13 @@ pub(crate) struct Context<'a> {
 pub enum Precision {
     /// Eight bits per activation, a scale per 32: as llama.cpp does.
     Eight,
-    /// Two eight-bit terms, about fifteen bits: products as good as in half precision.
+    /// Fifteen bits and a sign in two eight-bit terms: products as good as in half precision.
     #[default]
     Sixteen,
 }
 
 impl Precision {
-    /// Rows of codes per row of activations.
+    /// Eight-bit terms per activation.
     pub(crate) fn terms(self) -> usize {
         match self {
             Self::Eight => 1,
@@ -83,6 +84,9 @@ pub(crate) struct Scratch {
     /// cos and sin, `[T, head_dim / 2]` each.
     rope: (Vec<f32>, Vec<f32>),
     routing: ffn::Routing,
+    buffers: matmul::Buffers,
+    /// Those of single tokens.
+    pub(crate) step: step::Buffers,
 }
 
 /// Which logits a chunk should leave.
@@ -212,7 +216,11 @@ fn finish(cx: &Context<'_>, model: &Model, s: &mut Scratch, wanted: &Wanted<'_>)
                 .collect();
             s.input.norm(cx, &x, &model.final_norm, eps);
             let mut logits = vec![0.0; at.len() * model.config.vocab_size];
-            matmul(cx, &mut [Job::all(&model.embedding, &s.input, &mut logits)]);
+            matmul(
+                cx,
+                &mut s.buffers,
+                &mut [Job::all(&model.embedding, &s.input, &mut logits)],
+            );
             logits
         }
     }

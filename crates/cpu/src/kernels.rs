@@ -2,14 +2,18 @@
 //!
 //! * [`dot`]: 16 rows of quantised weights times quantised activations;
 //! * [`float`]: rows of unquantised weights times activations in single precision;
-//! * [`rows`]: RMS norm, SwiGLU, quantising activations;
+//! * [`gemm`]: the same for many tokens;
+//! * [`quantise`]: activations for the two;
+//! * [`rows`]: RMS norm, SwiGLU;
 //! * [`attend`]: scores and weighted values of one page.
 //!
-//! [`simd`] is the vocabulary the last three are written in.
+//! [`simd`] is the vocabulary the others are written in.
 
 pub mod attend;
 pub mod dot;
 pub mod float;
+pub mod gemm;
+pub mod quantise;
 pub mod rows;
 pub mod simd;
 

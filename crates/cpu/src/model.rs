@@ -147,6 +147,12 @@ fn check(c: &Config) -> Result<()> {
             c.head_dim
         )));
     }
+    let group = c.heads / c.kv_heads;
+    if group > 64 {
+        return Err(Error::Input(format!(
+            "{group} query heads share a key/value head; the cpu backend runs up to 64"
+        )));
+    }
     Ok(())
 }
 

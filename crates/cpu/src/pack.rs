@@ -5,10 +5,11 @@ mod codes;
 
 use lfm2::quant::{FloatType, WeightData, WeightTensor};
 
-use crate::kernels::dot::{TILE, read_header};
+use crate::kernels::dot::{TILE, expand};
 use crate::kernels::float::Row;
+use crate::kernels::simd::Scalar;
 use crate::team::{Disjoint, Team};
-use bytes::Aligned;
+pub use bytes::Bytes;
 use codes::RowCodes;
 
 /// How a tile keeps the scales of a group.
@@ -29,32 +30,66 @@ pub enum Scales {
 }
 
 /// The layout of a quantised matrix's tiles.
-#[derive(Debug, Clone, Copy, PartialEq)]
+///
+/// A tile holds 16 rows: first a header with the scales (and zeros) of all its groups, padded to a cache
+/// line, then the codes of its columns, 32 at a time, in lines of 64 bytes. A line of eight-bit codes is
+/// four neighbouring columns of 16 rows; one of four-bit codes is two such fours, in the low and the high
+/// nibbles. Six-bit codes are four lines of low nibbles, then two lines of the upper bits, two bits a
+/// column, four fours a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TileFormat {
-    /// Bits per code: 4 or 8.
+    /// Bits per code: 4, 6 or 8.
     pub bits: u32,
     /// Columns that share a scale: 16 to 128.
     pub group: usize,
     /// Where scales come from.
     pub scales: Scales,
     /// `zero / scale` where zeros are not stored.
-    pub implied_zero: f32,
+    pub implied_zero: i32,
 }
 
+/// Columns of a K-quant's super-block.
+pub(crate) const SUPER: usize = 256;
+/// Columns whose codes lie together.
+pub(crate) const STEP: usize = 32;
+
 impl TileFormat {
-    /// Bytes before a group's codes.
-    pub fn header_bytes(&self) -> usize {
-        match self.scales {
+    /// Bytes of a tile's header, a multiple of 64.
+    pub fn header_bytes(&self, cols: usize) -> usize {
+        let bytes = match self.scales {
             Scales::Plain { float, stored_zero } => {
-                TILE * float.size() * if stored_zero { 2 } else { 1 }
+                cols / self.group * TILE * float.size() * if stored_zero { 2 } else { 1 }
             }
-            Scales::Super { min } => TILE * if min { 6 } else { 3 },
-        }
+            Scales::Super { .. } => cols / SUPER * self.super_bytes(),
+        };
+        bytes.next_multiple_of(64)
     }
 
-    /// Bytes of a group of 16 rows.
-    pub fn group_bytes(&self) -> usize {
-        self.header_bytes() + TILE * self.group * self.bits as usize / 8
+    /// Header bytes of a super-block: its factors, then the small integers group by group.
+    pub(crate) fn super_bytes(&self) -> usize {
+        let numbers = if self.stored_zero() { 2 } else { 1 };
+        TILE * numbers * (2 + SUPER / self.group)
+    }
+
+    /// Bytes of the codes of 32 columns of a tile.
+    pub(crate) fn step_bytes(&self) -> usize {
+        64 * self.bits as usize
+    }
+
+    /// Bytes of a tile with `cols` columns.
+    pub fn tile_bytes(&self, cols: usize) -> usize {
+        self.header_bytes(cols) + cols / STEP * self.step_bytes()
+    }
+
+    /// Whether each group has a zero of its own.
+    pub fn stored_zero(&self) -> bool {
+        matches!(
+            self.scales,
+            Scales::Plain {
+                stored_zero: true,
+                ..
+            } | Scales::Super { min: true }
+        )
     }
 }
 
@@ -70,7 +105,7 @@ pub struct Matrix {
 
 #[derive(Debug)]
 enum Kind {
-    Tiles { format: TileFormat, bytes: Aligned },
+    Tiles { format: TileFormat, bytes: Bytes },
     F32(Vec<f32>),
     F16(Vec<u16>),
     Bf16(Vec<u16>),
@@ -118,19 +153,16 @@ impl Matrix {
     fn tiles(t: &WeightTensor<'_>, team: &Team) -> Kind {
         let source = RowCodes::new(t);
         let format = source.format();
-        let tile_bytes = format.group_bytes() * (t.cols / format.group);
+        let tile_bytes = format.tile_bytes(t.cols);
         let n = t.rows.div_ceil(TILE);
-        let mut bytes = Aligned::zeroed(n * tile_bytes);
+        let mut bytes = Bytes::zeroed(n * tile_bytes);
         {
             let out = Disjoint::new(bytes.as_mut_slice());
             team.for_ranges(n, |range| {
-                let mut codes = vec![0_u8; t.cols];
                 for i in range {
                     // SAFETY: tiles do not overlap and each is written by one thread.
                     let tile = unsafe { out.slice(i * tile_bytes..(i + 1) * tile_bytes) };
-                    for r in 0..TILE.min(t.rows - i * TILE) {
-                        source.write(i * TILE + r, r, &mut codes, tile);
-                    }
+                    source.write(i * TILE, tile);
                 }
             });
         }
@@ -146,7 +178,7 @@ impl Matrix {
     pub fn tile(&self, i: usize) -> Tile<'_> {
         match &self.kind {
             Kind::Tiles { format, bytes } => {
-                let size = format.group_bytes() * (self.cols / format.group);
+                let size = format.tile_bytes(self.cols);
                 Tile::Quantised(*format, &bytes.as_slice()[i * size..][..size])
             }
             _ => Tile::Plain(i * TILE),
@@ -164,6 +196,14 @@ impl Matrix {
             Kind::F16(v) => Row::F16(&v[range]),
             Kind::Bf16(v) => Row::Bf16(&v[range]),
             Kind::Tiles { .. } => unreachable!("a quantised matrix has no plain rows"),
+        }
+    }
+
+    /// How the tiles are laid out, if the matrix is quantised.
+    pub fn format(&self) -> Option<TileFormat> {
+        match &self.kind {
+            Kind::Tiles { format, .. } => Some(*format),
+            _ => None,
         }
     }
 
@@ -189,14 +229,17 @@ impl Matrix {
                     unreachable!()
                 };
                 let lane = r % TILE;
-                for (group, out) in tile
-                    .chunks_exact(f.group_bytes())
-                    .zip(out.chunks_exact_mut(f.group))
-                {
-                    let (s, z) = read_header(&f, group);
-                    let codes = &group[f.header_bytes()..];
+                let (header, codes) = tile.split_at(f.header_bytes(self.cols));
+                let (mut s, mut z) = ([0.0; TILE], [0.0; TILE]);
+                for (g, out) in out.chunks_exact_mut(f.group).enumerate() {
+                    expand::<Scalar>(&f, header, g..g + 1, &mut s, &mut z);
                     for (c, o) in out.iter_mut().enumerate() {
-                        *o = s[lane] * f32::from(codes::get(codes, f.bits, lane, c)) + z[lane];
+                        let code = codes::get(codes, f.bits, lane, g * f.group + c);
+                        *o = if f.stored_zero() {
+                            s[lane] * f32::from(code) + z[lane]
+                        } else {
+                            s[lane] * (i32::from(code) + f.implied_zero) as f32
+                        };
                     }
                 }
             }
@@ -227,6 +270,6 @@ pub fn packed_bytes(t: &WeightTensor<'_>) -> usize {
         t.rows * t.cols * f.size()
     } else {
         let f = RowCodes::new(t).format();
-        t.rows.div_ceil(TILE) * f.group_bytes() * (t.cols / f.group)
+        t.rows.div_ceil(TILE) * f.tile_bytes(t.cols)
     }
 }

@@ -121,6 +121,21 @@ impl Memory {
         }
     }
 
+    /// The pages of `s` for a team of threads.
+    pub(crate) fn view(&mut self, s: &State) -> PagesView {
+        PagesView {
+            pages: s
+                .table
+                .pages()
+                .iter()
+                .map(|p| self.pages[p.id() as usize].kv.as_mut_ptr())
+                .collect(),
+            len: self.kv_len(),
+            head_dim: self.head_dim,
+            kv_heads: self.kv_heads,
+        }
+    }
+
     /// Leaves the windows of `s`, whose position is a multiple of 64, with its last page.
     pub(crate) fn checkpoint(&mut self, s: &State) {
         if let Some(p) = s.table.pages().get((s.position / PAGE).wrapping_sub(1)) {
@@ -188,5 +203,73 @@ impl Memory {
             self.checkpoint(s);
         }
         Ok(())
+    }
+}
+
+/// The pages of one sequence while several threads write keys and values of its newest position.
+#[derive(Debug)]
+pub(crate) struct PagesView {
+    pages: Vec<*mut u16>,
+    /// Numbers in a page.
+    len: usize,
+    head_dim: usize,
+    kv_heads: usize,
+}
+
+// SAFETY: the pointers are used through `head` and `store` only, whose callers promise not to let a write
+// meet another access.
+unsafe impl Sync for PagesView {}
+
+impl PagesView {
+    /// Pages.
+    pub(crate) fn count(&self) -> usize {
+        self.pages.len()
+    }
+
+    fn at(&self, layer: usize, head: usize) -> (usize, usize) {
+        let len = PAGE * self.head_dim;
+        let at = (layer * self.kv_heads + head) * 2 * len;
+        assert!(head < self.kv_heads && at + 2 * len <= self.len);
+        (at, len)
+    }
+
+    /// As [`Memory::head`], by index in the sequence.
+    ///
+    /// # Safety
+    /// The memory is alive, and nobody stores into this head of this layer meanwhile.
+    pub(crate) unsafe fn head(&self, page: usize, layer: usize, head: usize) -> (&[u16], &[u16]) {
+        let (at, len) = self.at(layer, head);
+        // SAFETY: in bounds by the check in `at`; not written by the caller's promise.
+        unsafe { std::slice::from_raw_parts(self.pages[page].add(at), 2 * len) }.split_at(len)
+    }
+
+    /// Stores one head's key (`values` false) or value row of one position.
+    ///
+    /// # Safety
+    /// The memory is alive, and nobody else touches this half of this head of this layer meanwhile.
+    pub(crate) unsafe fn store(
+        &self,
+        page: usize,
+        layer: usize,
+        head: usize,
+        slot: usize,
+        values: bool,
+        row: &[f32],
+    ) {
+        let (at, len) = self.at(layer, head);
+        let d = self.head_dim;
+        assert!(slot < PAGE && row.len() == d);
+        // SAFETY: in bounds by the checks above; exclusive by the caller's promise.
+        unsafe {
+            let p = self.pages[page].add(at);
+            for (i, x) in row.iter().enumerate() {
+                let place = if values {
+                    len + slot * d + i
+                } else {
+                    i * PAGE + slot
+                };
+                *p.add(place) = to_f16(*x);
+            }
+        }
     }
 }

@@ -130,13 +130,11 @@ impl Team {
             }
         }
         drop(turn);
+        let theirs = s.panicked.swap(false, Ordering::Relaxed);
         if let Err(panic) = mine {
             std::panic::resume_unwind(panic);
         }
-        assert!(
-            !s.panicked.swap(false, Ordering::Relaxed),
-            "a kernel panicked on a worker thread"
-        );
+        assert!(!theirs, "a kernel panicked on a worker thread");
     }
 
     /// Splits `0..n` into one contiguous range per thread.
@@ -246,12 +244,121 @@ impl<'a, T> Disjoint<'a, T> {
     }
 
     /// # Safety
+    /// No range in use by [`Self::slice`] at the same time may overlap.
+    pub(crate) unsafe fn read(&self, range: Range<usize>) -> &[T] {
+        assert!(range.start <= range.end && range.end <= self.len);
+        // SAFETY: in bounds by the assertion; not written meanwhile by the caller's promise.
+        unsafe { std::slice::from_raw_parts(self.start.add(range.start), range.len()) }
+    }
+
+    /// # Safety
     /// No two ranges in use at the same time may overlap.
     #[allow(clippy::mut_from_ref)]
     pub(crate) unsafe fn slice(&self, range: Range<usize>) -> &mut [T] {
         assert!(range.start <= range.end && range.end <= self.len);
         // SAFETY: in bounds by the assertion; exclusive by the caller's promise.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(range.start), range.len()) }
+    }
+}
+
+/// Where the threads of [`Team::together`] wait for each other.
+#[derive(Debug)]
+pub(crate) struct Barrier {
+    threads: usize,
+    arrived: AtomicUsize,
+    round: AtomicUsize,
+    broken: AtomicBool,
+}
+
+impl Barrier {
+    /// Returns once every thread has called it; what any wrote before, all see after.
+    ///
+    /// # Panics
+    /// When another thread panicked and will never come.
+    pub(crate) fn wait(&self) {
+        let round = self.round.load(Ordering::Acquire);
+        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
+            self.arrived.store(0, Ordering::Relaxed);
+            self.round.store(round.wrapping_add(1), Ordering::Release);
+            return;
+        }
+        let mut spins = 0_u32;
+        while self.round.load(Ordering::Acquire) == round {
+            assert!(
+                !self.broken.load(Ordering::Relaxed),
+                "another thread of the team panicked"
+            );
+            spins += 1;
+            if spins < SPINS_BEFORE_YIELD {
+                std::hint::spin_loop();
+            } else {
+                std::thread::yield_now();
+            }
+        }
+    }
+}
+
+/// Breaks the barrier when its thread unwinds.
+struct BreakOnPanic<'a>(&'a Barrier);
+
+impl Drop for BreakOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.broken.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Team {
+    /// Calls `f(i, barrier)` on every thread `i`; inside, all may meet at the barrier as often as they like, but
+    /// equally often.
+    pub(crate) fn together(&self, f: &(dyn Fn(usize, &Barrier) + Sync)) {
+        let barrier = Barrier {
+            threads: self.threads(),
+            arrived: AtomicUsize::new(0),
+            round: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
+        };
+        self.run(&|i| {
+            let guard = BreakOnPanic(&barrier);
+            f(i, &barrier);
+            drop(guard);
+        });
+    }
+}
+
+/// The pieces of one phase of work, shared between threads: three quarters are dealt out beforehand in long
+/// runs, which the memory likes, the rest goes to whoever is first, so that a thread the system held up costs
+/// little.
+#[derive(Debug)]
+pub(crate) struct Pieces<'a> {
+    mine: Range<usize>,
+    rest: &'a AtomicUsize,
+    dealt: usize,
+    all: usize,
+}
+
+impl<'a> Pieces<'a> {
+    /// Pieces `0..all` for thread `thread` of `threads`; `rest` starts at 0 and is used by this phase only.
+    pub(crate) fn new(all: usize, thread: usize, threads: usize, rest: &'a AtomicUsize) -> Self {
+        let each = all * 3 / 4 / threads;
+        Self {
+            mine: thread * each..(thread + 1) * each,
+            rest,
+            dealt: threads * each,
+            all,
+        }
+    }
+}
+
+impl Iterator for Pieces<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        self.mine.next().or_else(|| {
+            let i = self.dealt + self.rest.fetch_add(1, Ordering::Relaxed);
+            (i < self.all).then_some(i)
+        })
     }
 }
 
@@ -318,6 +425,52 @@ mod tests {
             });
         }
         assert_eq!(count.load(Ordering::Relaxed), 15_000);
+    }
+
+    #[test]
+    fn threads_meet_and_pieces_are_taken_once() {
+        for threads in [1, 2, 3, 4] {
+            let team = Team::new(threads);
+            for n in [0, 1, 5, 64, 1000] {
+                let mut seen = vec![0_u32; n];
+                let mut copy = vec![0_u32; n];
+                let counters = [AtomicUsize::new(0), AtomicUsize::new(0)];
+                {
+                    let (seen, copy) = (Disjoint::new(&mut seen), Disjoint::new(&mut copy));
+                    team.together(&|t, barrier| {
+                        for i in Pieces::new(n, t, threads, &counters[0]) {
+                            // SAFETY: a piece is taken once.
+                            unsafe { seen.slice(i..i + 1)[0] += i as u32 + 1 };
+                        }
+                        barrier.wait();
+                        for i in Pieces::new(n, t, threads, &counters[1]) {
+                            // SAFETY: as above; nobody writes `seen` after the barrier.
+                            unsafe { copy.slice(i..i + 1)[0] = seen.read(0..n)[n - 1 - i] };
+                        }
+                    });
+                }
+                assert!(seen.iter().enumerate().all(|(i, v)| *v as usize == i + 1));
+                assert!(copy.iter().rev().eq(&seen));
+            }
+        }
+    }
+
+    #[test]
+    fn a_panic_breaks_the_barrier_instead_of_hanging() {
+        let team = Team::new(3);
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        for culprit in 0..3 {
+            let caught = catch_unwind(AssertUnwindSafe(|| {
+                team.together(&|i, barrier| {
+                    assert!(i != culprit);
+                    barrier.wait();
+                });
+            }));
+            assert!(caught.is_err());
+        }
+        std::panic::set_hook(hook);
+        team.together(&|_, barrier| barrier.wait());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use cpu::{Cpu, Isa, Options, Precision};
-use engine::{Backend, Control, Request, Sampling, Session, Want};
+use engine::{Backend, Cancel, Control, Decode, Flow, Request, Sampling, Session, Token, Want};
 use lfm2::reference::Reference;
 
 const MODELS: [&str; 5] = ["dense", "moe", "dense/mlx", "moe/mlx", "kquant/kquant.gguf"];
@@ -120,6 +120,56 @@ fn clear_and_equal(got: &[f32], want: &[f32]) -> (usize, usize) {
         }
     }
     (clear, agree)
+}
+
+#[test]
+fn a_decoded_token_leaves_the_bits_of_a_prefilled_one() {
+    for name in MODELS {
+        for isa in Isa::available() {
+            for precision in [Precision::Sixteen, Precision::Eight] {
+                for threads in [1, 3] {
+                    let mut b = with_precision(name, isa, threads, precision);
+                    let mut s = b.create().unwrap();
+                    let first = prompt(61);
+                    b.prefill(&mut s, &first, &mut Control::default()).unwrap();
+                    // Far enough to cross two pages.
+                    let mut tokens = first;
+                    let sampling = Sampling {
+                        temperature: 1.0,
+                        ..Sampling::default()
+                    };
+                    let mut sampler = engine::Sampler::new(sampling, &tokens);
+                    b.decode(
+                        &mut s,
+                        &mut Decode {
+                            sampler: &mut sampler,
+                            stop: &[],
+                            budget: 70,
+                            mask: None,
+                            top_logprobs: None,
+                            cancel: Cancel::default(),
+                        },
+                        &mut |t: &[Token]| {
+                            tokens.extend(t.iter().map(|t| t.id));
+                            Flow::Continue
+                        },
+                    )
+                    .unwrap();
+                    assert_eq!(tokens.len(), 131);
+                    let decoded = b.score(&mut s, &[7], Want::Rows(&[0])).unwrap().rows;
+                    tokens.push(7);
+                    let mut s = b.create().unwrap();
+                    let prefilled = b.score(&mut s, &tokens, Want::Rows(&[131])).unwrap().rows;
+                    assert!(
+                        decoded == prefilled,
+                        "{name} {} {}: decoding differs from prefill",
+                        isa.name(),
+                        precision.name()
+                    );
+                }
+            }
+        }
+    }
 }
 
 #[test]

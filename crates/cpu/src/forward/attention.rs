@@ -33,7 +33,14 @@ pub(super) fn rope_table(c: &Config, position: usize, t: usize, table: &mut (Vec
 }
 
 /// Per head: RMS norm, then rotation of the pairs `(i, i + d/2)`.
-fn norm_rope(cx: &Context<'_>, c: &Config, heads: &mut [f32], w: &[f32], cos: &[f32], sin: &[f32]) {
+pub(super) fn norm_rope(
+    cx: &Context<'_>,
+    c: &Config,
+    heads: &mut [f32],
+    w: &[f32],
+    cos: &[f32],
+    sin: &[f32],
+) {
     let d = c.head_dim;
     let mut normed = [0.0_f32; 256];
     let normed = &mut normed[..d];
@@ -45,6 +52,31 @@ fn norm_rope(cx: &Context<'_>, c: &Config, heads: &mut [f32], w: &[f32], cos: &[
             x[i] = a[i] * cos[i] - b[i] * sin[i];
             y[i] = b[i] * cos[i] + a[i] * sin[i];
         }
+    }
+}
+
+/// Attention of one token's query heads that share a key/value head over all positions before `end`; `page`
+/// gives the keys and values of each page. Pages are taken in order.
+pub(super) fn heads<'a>(
+    isa: crate::Isa,
+    d: usize,
+    q: &[f32],
+    pages: usize,
+    end: usize,
+    out: &mut [f32],
+    page: impl Fn(usize) -> (&'a [u16], &'a [u16]),
+) {
+    out.fill(0.0);
+    let mut running = [Running::default(); 64];
+    let running = &mut running[..q.len() / d];
+    for p in 0..pages.min(end.div_ceil(PAGE)) {
+        let (k, v) = page(p);
+        let visible = (end - p * PAGE).min(PAGE);
+        attend::page(isa, d, q, k, v, visible, running, out);
+    }
+    for (out, r) in out.chunks_exact_mut(d).zip(running) {
+        let inv = 1.0 / r.sum;
+        out.iter_mut().for_each(|y| *y *= inv);
     }
 }
 
@@ -66,6 +98,7 @@ pub(super) fn forward(
     fit(&mut s.wide3, t * kv_width);
     matmul(
         cx,
+        &mut s.buffers,
         &mut [
             Job::all(w.q, &s.input, &mut s.wide),
             Job::all(w.k, &s.input, &mut s.wide2),
@@ -108,23 +141,22 @@ pub(super) fn forward(
     let (q, memory, group) = (&s.wide, &*memory, c.heads / c.kv_heads);
     let pages = state.table.pages();
     fit(&mut s.narrow, t * q_width);
-    cx.team.for_chunks(&mut s.narrow, d, |i, out| {
-        let (token, head) = (i / c.heads, i % c.heads);
+    cx.team.for_chunks(&mut s.narrow, group * d, |i, out| {
+        let (token, head) = (i / c.kv_heads, i % c.kv_heads);
+        let q = &q[i * group * d..][..group * d];
         let end = state.position + token + 1;
-        let mut running = Running::default();
-        out.fill(0.0);
-        for (p, page) in pages.iter().enumerate().take(end.div_ceil(PAGE)) {
-            let (k, v) = memory.head(page.id(), index, head / group);
-            let visible = (end - p * PAGE).min(PAGE);
-            attend::page(cx.isa, &q[i * d..][..d], k, v, visible, &mut running, out);
-        }
-        let inv = 1.0 / running.sum;
-        out.iter_mut().for_each(|y| *y *= inv);
+        heads(cx.isa, d, q, pages.len(), end, out, |p| {
+            memory.head(pages[p].id(), index, head)
+        });
     });
     let mixed = &s.narrow;
     s.inner.fill(cx, t, q_width, |r, out| {
         out.copy_from_slice(&mixed[r * q_width..][..q_width]);
     });
     fit(&mut s.narrow, t * c.hidden_size);
-    matmul(cx, &mut [Job::all(w.output, &s.inner, &mut s.narrow)]);
+    matmul(
+        cx,
+        &mut s.buffers,
+        &mut [Job::all(w.output, &s.inner, &mut s.narrow)],
+    );
 }

@@ -21,7 +21,11 @@ pub(super) fn forward(
     let h = c.hidden_size;
     let keep = c.conv_kernel - 1;
     fit(&mut s.wide, t * 3 * h);
-    matmul(cx, &mut [Job::all(input, &s.input, &mut s.wide)]);
+    matmul(
+        cx,
+        &mut s.buffers,
+        &mut [Job::all(input, &s.input, &mut s.wide)],
+    );
 
     // u = B ⊙ x, behind the rows the last chunk left.
     let window = &state.windows[index * keep * h..][..keep * h];
@@ -52,5 +56,9 @@ pub(super) fn forward(
         }
     });
     fit(&mut s.narrow, t * h);
-    matmul(cx, &mut [Job::all(output, &s.inner, &mut s.narrow)]);
+    matmul(
+        cx,
+        &mut s.buffers,
+        &mut [Job::all(output, &s.inner, &mut s.narrow)],
+    );
 }

@@ -41,6 +41,7 @@ fn dense(cx: &Context<'_>, s: &mut Scratch, w: &Swiglu, t: usize) {
     fit(&mut s.wide2, t * width);
     matmul(
         cx,
+        &mut s.buffers,
         &mut [
             Job::all(&w.gate, &s.input, &mut s.wide),
             Job::all(&w.up, &s.input, &mut s.wide2),
@@ -48,7 +49,11 @@ fn dense(cx: &Context<'_>, s: &mut Scratch, w: &Swiglu, t: usize) {
     );
     activate(cx, s, t, width);
     fit(&mut s.narrow, t * w.down.rows);
-    matmul(cx, &mut [Job::all(&w.down, &s.inner, &mut s.narrow)]);
+    matmul(
+        cx,
+        &mut s.buffers,
+        &mut [Job::all(&w.down, &s.inner, &mut s.narrow)],
+    );
     add(cx, &mut s.x, &s.narrow);
 }
 
@@ -72,7 +77,11 @@ fn choose(
 ) {
     let r = &mut s.routing;
     fit(&mut r.logits, t * m.experts);
-    matmul(cx, &mut [Job::all(router, &s.input, &mut r.logits)]);
+    matmul(
+        cx,
+        &mut s.buffers,
+        &mut [Job::all(router, &s.input, &mut r.logits)],
+    );
     let routes: Vec<Vec<(usize, f32)>> = r
         .logits
         .chunks_exact(m.experts)
@@ -121,7 +130,7 @@ fn moe(cx: &Context<'_>, c: &Config, s: &mut Scratch, experts: &[Swiglu], t: usi
             jobs.push(Job::some(&w.gate, &s.input, Rows::List(tokens), g));
             jobs.push(Job::some(&w.up, &s.input, Rows::List(tokens), u));
         }
-        matmul(cx, &mut jobs);
+        matmul(cx, &mut s.buffers, &mut jobs);
     }
     activate(cx, s, n, m.width);
     fit(&mut s.narrow, n * h);
@@ -144,7 +153,7 @@ fn moe(cx: &Context<'_>, c: &Config, s: &mut Scratch, experts: &[Swiglu], t: usi
             ));
             first += tokens.len();
         }
-        matmul(cx, &mut jobs);
+        matmul(cx, &mut s.buffers, &mut jobs);
     }
     // Each token adds its experts in the order of choice: the same sum for any chunk.
     let (slots, z, k) = (&s.routing.slots, &s.narrow, m.experts_per_token);

@@ -32,74 +32,175 @@ impl Default for Running {
     }
 }
 
+/// Scores of `NQ` queries, `VB` vectors of positions at a time.
 #[inline(always)]
-fn scores_generic<V: Vector>(q: &[f32], k: &[u16], out: &mut [f32; PAGE]) {
-    // 64 positions are 4 vectors on AVX-512, 8 on AVX2, 16 on NEON; four at a time stay in registers.
-    for block in (0..PAGE).step_by(4 * V::LANES) {
-        let mut s = [V::splat(0.0); 4];
-        for (q, k) in q.iter().zip(k.chunks_exact(PAGE)) {
-            let q = V::splat(*q);
-            for (j, s) in s.iter_mut().enumerate() {
-                *s = q.fma(V::load_f16(&k[block + j * V::LANES..]), *s);
+fn scores_of<V: Vector, const NQ: usize, const VB: usize>(
+    q: &[f32],
+    d: usize,
+    k: &[u16],
+    out: &mut [[f32; PAGE]],
+) {
+    for block in (0..PAGE).step_by(VB * V::LANES) {
+        let mut s = [[V::splat(0.0); VB]; NQ];
+        for (i, k) in k.chunks_exact(PAGE).enumerate() {
+            let mut wide = [V::splat(0.0); VB];
+            for (j, w) in wide.iter_mut().enumerate() {
+                *w = V::load_f16(&k[block + j * V::LANES..]);
+            }
+            for (n, s) in s.iter_mut().enumerate() {
+                let q = V::splat(q[n * d + i]);
+                for (s, w) in s.iter_mut().zip(&wide) {
+                    *s = q.fma(*w, *s);
+                }
             }
         }
-        for (j, s) in s.iter().enumerate() {
-            s.store(&mut out[block + j * V::LANES..]);
+        for (s, out) in s.iter().zip(out.iter_mut()) {
+            for (j, s) in s.iter().enumerate() {
+                s.store(&mut out[block + j * V::LANES..]);
+            }
         }
     }
 }
 
 #[inline(always)]
-fn values_generic<V: Vector>(w: &[f32], v: &[u16], alpha: f32, out: &mut [f32]) {
-    let d = out.len();
-    let whole = d - d % V::LANES;
-    for at in (0..whole).step_by(V::LANES) {
-        let mut y = V::load(&out[at..]).mul(V::splat(alpha));
-        for (w, v) in w.iter().zip(v.chunks_exact(d)) {
-            y = V::splat(*w).fma(V::load_f16(&v[at..]), y);
-        }
-        y.store(&mut out[at..]);
-    }
-    for at in whole..d {
-        let mut y = out[at] * alpha;
-        for (w, v) in w.iter().zip(v.chunks_exact(d)) {
-            y += w * half::f16::from_bits(v[at]).to_f32();
-        }
-        out[at] = y;
+fn scores_generic<V: Vector>(q: &[f32], d: usize, k: &[u16], out: &mut [[f32; PAGE]]) {
+    // Sixteen sums fill half of 32 registers, eight half of 16.
+    match (out.len(), V::LANES) {
+        (4, 16) => scores_of::<V, 4, 4>(q, d, k, out),
+        (2, 16) => scores_of::<V, 2, 4>(q, d, k, out),
+        (1, _) => scores_of::<V, 1, 4>(q, d, k, out),
+        (4, _) => scores_of::<V, 4, 2>(q, d, k, out),
+        _ => scores_of::<V, 2, 2>(q, d, k, out),
     }
 }
 
-fn scores(isa: Isa, q: &[f32], k: &[u16], out: &mut [f32; PAGE]) {
-    dispatch!(isa, scores_generic(q: &[f32], k: &[u16], out: &mut [f32; PAGE]));
+/// Weighted values of `NQ` queries, `VB` vectors of numbers at a time from `at` on.
+#[inline(always)]
+fn values_of<V: Vector, const NQ: usize, const VB: usize>(
+    at: usize,
+    w: &[[f32; PAGE]],
+    visible: usize,
+    v: &[u16],
+    alpha: &[f32],
+    d: usize,
+    out: &mut [f32],
+) {
+    let mut y = [[V::splat(0.0); VB]; NQ];
+    for (n, y) in y.iter_mut().enumerate() {
+        for (j, y) in y.iter_mut().enumerate() {
+            *y = V::load(&out[n * d + at + j * V::LANES..]).mul(V::splat(alpha[n]));
+        }
+    }
+    for (p, v) in v.chunks_exact(d).take(visible).enumerate() {
+        let mut wide = [V::splat(0.0); VB];
+        for (j, w) in wide.iter_mut().enumerate() {
+            *w = V::load_f16(&v[at + j * V::LANES..]);
+        }
+        for (y, w) in y.iter_mut().zip(w) {
+            let w = V::splat(w[p]);
+            for (y, v) in y.iter_mut().zip(&wide) {
+                *y = w.fma(*v, *y);
+            }
+        }
+    }
+    for (n, y) in y.iter().enumerate() {
+        for (j, y) in y.iter().enumerate() {
+            y.store(&mut out[n * d + at + j * V::LANES..]);
+        }
+    }
 }
 
-fn values(isa: Isa, w: &[f32], v: &[u16], alpha: f32, out: &mut [f32]) {
-    dispatch!(isa, values_generic(w: &[f32], v: &[u16], alpha: f32, out: &mut [f32]));
+#[inline(always)]
+fn values_generic<V: Vector>(
+    w: &[[f32; PAGE]],
+    visible: usize,
+    v: &[u16],
+    alpha: &[f32],
+    d: usize,
+    out: &mut [f32],
+) {
+    let mut at = 0;
+    while at + V::LANES <= d {
+        let two = at + 2 * V::LANES <= d;
+        match (w.len(), two) {
+            (4, true) => values_of::<V, 4, 2>(at, w, visible, v, alpha, d, out),
+            (4, false) => values_of::<V, 4, 1>(at, w, visible, v, alpha, d, out),
+            (2, true) => values_of::<V, 2, 2>(at, w, visible, v, alpha, d, out),
+            (2, false) => values_of::<V, 2, 1>(at, w, visible, v, alpha, d, out),
+            (_, true) => values_of::<V, 1, 2>(at, w, visible, v, alpha, d, out),
+            (_, false) => values_of::<V, 1, 1>(at, w, visible, v, alpha, d, out),
+        }
+        at += if two { 2 * V::LANES } else { V::LANES };
+    }
+    for (n, w) in w.iter().enumerate() {
+        for i in at..d {
+            let mut y = out[n * d + i] * alpha[n];
+            for (w, v) in w[..visible].iter().zip(v.chunks_exact(d)) {
+                y += w * half::f16::from_bits(v[i]).to_f32();
+            }
+            out[n * d + i] = y;
+        }
+    }
 }
 
-/// Adds one page with `visible` positions (1 to 64) to one query head's running attention. `q` is already
-/// scaled by `1/√head_dim`; `out` is `[head_dim]`, unnormalised.
+fn scores(isa: Isa, q: &[f32], d: usize, k: &[u16], out: &mut [[f32; PAGE]]) {
+    dispatch!(isa, scores_generic(q: &[f32], d: usize, k: &[u16], out: &mut [[f32; PAGE]]));
+}
+
+fn values(
+    isa: Isa,
+    w: &[[f32; PAGE]],
+    visible: usize,
+    v: &[u16],
+    alpha: &[f32],
+    d: usize,
+    out: &mut [f32],
+) {
+    dispatch!(isa, values_generic(w: &[[f32; PAGE]], visible: usize, v: &[u16], alpha: &[f32], d: usize, out: &mut [f32]));
+}
+
+/// Queries that share a reading of the page.
+const TOGETHER: usize = 4;
+
+/// Adds one page with `visible` positions (1 to 64) to the running attention of several query heads that
+/// share its key/value head. `q` is `[heads, d]`, already scaled by `1/√d`; `out` is `[heads, d]`,
+/// unnormalised. Each head's result is the same whichever heads come with it.
 pub fn page(
     isa: Isa,
+    d: usize,
     q: &[f32],
     k: &[u16],
     v: &[u16],
     visible: usize,
-    r: &mut Running,
+    running: &mut [Running],
     out: &mut [f32],
 ) {
-    let mut s = [0.0_f32; PAGE];
-    scores(isa, q, k, &mut s);
-    let s = &mut s[..visible];
-    let max = s.iter().copied().fold(r.max, f32::max);
-    s.iter_mut().for_each(|s| *s -= max);
-    exp(isa, s);
-    let alpha = if r.max == f32::NEG_INFINITY {
-        0.0
-    } else {
-        (r.max - max).exp()
-    };
-    r.sum = r.sum * alpha + s.iter().sum::<f32>();
-    r.max = max;
-    values(isa, s, v, alpha, out);
+    let mut first = 0;
+    while first < running.len() {
+        let n = match running.len() - first {
+            n if n >= TOGETHER => TOGETHER,
+            2 | 3 => 2,
+            _ => 1,
+        };
+        let mut s = [[0.0_f32; PAGE]; TOGETHER];
+        let mut alpha = [0.0_f32; TOGETHER];
+        let s = &mut s[..n];
+        scores(isa, &q[first * d..], d, k, s);
+        for ((s, r), alpha) in s.iter_mut().zip(&mut running[first..]).zip(&mut alpha) {
+            let s = &mut s[..visible];
+            let max = s.iter().copied().fold(r.max, f32::max);
+            s.iter_mut().for_each(|s| *s -= max);
+            exp(isa, s);
+            *alpha = if r.max == f32::NEG_INFINITY {
+                0.0
+            } else {
+                (r.max - max).exp()
+            };
+            r.sum = r.sum * *alpha + s.iter().sum::<f32>();
+            r.max = max;
+        }
+        let out = &mut out[first * d..(first + n) * d];
+        values(isa, s, visible, v, &alpha, d, out);
+        first += n;
+    }
 }

@@ -1,35 +1,56 @@
 //! Sixteen rows of quantised weights times quantised activations.
 //!
 //! ```text
-//! y[r] = Σ_g  s[r, g] · Σ_{c ∈ g} a[c/32] · w[r, c] · q[c]   +   z[r, g] · Σ_{c ∈ g} a[c/32] · q[c]
+//! y[r] = Σ_step (s[r, g] · a[step]) · Σ_{c ∈ step} (w[r, c] + o) · q[c]   +   Σ_g z[r, g] · Σ_{c ∈ g} a · q[c]
 //! ```
-//! with unsigned weight codes `w`, their scale `s` and zero `z` per group, activation codes `q` and their
-//! scale `a` per 32. Products are summed as integers within 32 columns, in single precision across them,
-//! group after group: the order is the same for every path, thread count and number of tokens.
+//! with unsigned weight codes `w`, their scale `s` and either an implied offset `o` or a stored zero `z` per
+//! group; activations `a · q`, one scale per step of 32 columns. `q` has seven bits and a sign, or fifteen as
+//! `128 · high + low`: then both products are summed as integers and joined before anything is rounded.
+//! Single precision begins after a step, and its order (step after step, the zero at the end of a group) is
+//! the same on every path, for every number of threads and tokens: `few` and `gemm` agree to the bit.
 //!
-//! A tile holds 16 rows, group after group: a header with scales, then codes in lines of 64 bytes, four
-//! neighbouring columns of 16 rows each (4 bits: two such fours, in the low and the high nibbles). Bytes
-//! moved: the tile, once for all tokens given.
+//! Layout of a tile: see [`TileFormat`]. Bytes moved: the tile, once for all tokens given.
 //!
 //! Layout history: row-major groups with a horizontal sum per row were dropped: the sums cost as much as
-//! the products on a vector 16 lanes wide.
+//! the products on a vector 16 lanes wide. A header before each group was dropped: half of all lines then
+//! straddled cache lines.
 
 use super::simd::Vector;
 use crate::Isa;
-use crate::pack::{Scales, TileFormat};
+use crate::pack::{STEP, SUPER, Scales, TileFormat};
+use lfm2::quant::FloatType;
 
 /// Rows per tile.
 pub const TILE: usize = 16;
+/// Groups whose scales are widened at a time: 8 KB of scales and zeros, which stay in the first-level cache.
+pub(crate) const PANEL: usize = 64;
 
-/// One row of quantised activations (see [`super::rows::quantise`]).
+/// One row of quantised activations (see [`super::quantise`]).
 #[derive(Debug, Clone, Copy)]
-pub struct Quantised<'a> {
-    /// Codes.
-    pub q: &'a [i8],
+pub struct Act<'a> {
+    /// Upper codes, `[cols]`.
+    pub high: &'a [i8],
+    /// Lower codes, `[cols]`, or empty when activations have eight bits.
+    pub low: &'a [i8],
     /// Scale per 32 codes.
     pub scale: &'a [f32],
-    /// `scale · Σ codes` per 16 codes.
-    pub sums: &'a [f32],
+    /// `Σ q` per 16 codes.
+    pub sum16: &'a [i32],
+    /// `Σ q` per 32 codes.
+    pub sum32: &'a [i32],
+    /// `Σ a·q` per 32, per 64 and per 128 codes (whole groups only).
+    pub zsum: [&'a [f32]; 3],
+}
+
+impl<'a> Act<'a> {
+    /// The zero sums for weight groups of `group` columns.
+    pub(crate) fn zsum_of(&self, group: usize) -> &'a [f32] {
+        self.zsum[match group {
+            32 => 0,
+            64 => 1,
+            _ => 2,
+        }]
+    }
 }
 
 /// How the integer sum of one step is computed; the rest is shared.
@@ -38,123 +59,219 @@ pub(crate) trait Integer {
     type Float: Vector;
     /// Whether weight codes of 8 bits are taken as `code − 128`.
     const SIGNED: bool;
-    /// `Σ w·q` for 16 rows over `lines` lines of 4-bit codes, eight columns each; `q` has `8 · lines` codes.
+    /// `Σ w·q` for 16 rows over lines of 4-bit codes, eight columns each; `q` has `8 · lines` codes.
     fn sum4(codes: &[u8], q: &[i8]) -> [i32; TILE];
     /// The same over lines of 8-bit codes, four columns each.
     fn sum8(codes: &[u8], q: &[i8]) -> [i32; TILE];
 }
 
-/// Reads a group's header: 16 scales and 16 zeros.
+fn as_halves(b: &[u8]) -> &[u16] {
+    // SAFETY: any bytes are valid halves.
+    let (before, halves, _) = unsafe { b.align_to::<u16>() };
+    assert!(before.is_empty(), "headers lie on even addresses");
+    halves
+}
+
+/// Sixteen numbers of a type to single precision, `LANES` at a time.
 #[inline(always)]
-fn header<V: Vector>(f: &TileFormat, bytes: &[u8], s: &mut [f32; TILE], z: &mut [f32; TILE]) {
-    match f.scales {
-        Scales::Plain { float, stored_zero } => {
-            let size = TILE * float.size();
-            widen::<V>(float, &bytes[..size], s);
-            if stored_zero {
-                widen::<V>(float, &bytes[size..2 * size], z);
-            } else {
-                for (z, s) in z.iter_mut().zip(&*s) {
-                    *z = f.implied_zero * s;
-                }
+fn widen<V: Vector>(float: FloatType, bytes: &[u8], i: usize) -> V {
+    match float {
+        FloatType::F32 => {
+            let mut wide = [0.0; TILE];
+            for (o, b) in wide.iter_mut().zip(bytes[4 * i..].chunks_exact(4)) {
+                *o = f32::from_le_bytes([b[0], b[1], b[2], b[3]]);
+            }
+            V::load(&wide)
+        }
+        FloatType::F16 => V::load_f16(&as_halves(bytes)[i..]),
+        FloatType::Bf16 => V::load_bf16(&as_halves(bytes)[i..]),
+    }
+}
+
+#[inline(always)]
+fn plain<V: Vector>(
+    float: FloatType,
+    stored: bool,
+    header: &[u8],
+    groups: std::ops::Range<usize>,
+    s: &mut [f32],
+    z: &mut [f32],
+) {
+    let size = TILE * float.size();
+    let bytes = if stored { 2 * size } else { size };
+    let header = &header[groups.start * bytes..groups.end * bytes];
+    for (j, head) in header.chunks_exact(bytes).enumerate() {
+        for i in (0..TILE).step_by(V::LANES) {
+            widen::<V>(float, head, i).store(&mut s[j * TILE + i..]);
+            if stored {
+                widen::<V>(float, &head[size..], i).store(&mut z[j * TILE + i..]);
             }
         }
+    }
+}
+
+/// Widens the scales (and stored zeros) of `groups` from a tile's header: `[groups, 16]` each.
+#[inline(always)]
+pub(crate) fn expand<V: Vector>(
+    f: &TileFormat,
+    header: &[u8],
+    groups: std::ops::Range<usize>,
+    s: &mut [f32],
+    z: &mut [f32],
+) {
+    match f.scales {
+        // Spelled out so that each loop is compiled for its type.
+        Scales::Plain { float, stored_zero } => match (float, stored_zero) {
+            (FloatType::F16, false) => plain::<V>(FloatType::F16, false, header, groups, s, z),
+            (FloatType::F16, true) => plain::<V>(FloatType::F16, true, header, groups, s, z),
+            (FloatType::Bf16, _) => {
+                plain::<V>(FloatType::Bf16, stored_zero, header, groups, s, z);
+            }
+            (FloatType::F32, _) => plain::<V>(FloatType::F32, stored_zero, header, groups, s, z),
+        },
         Scales::Super { min } => {
-            // d (and dmin) of the super-block are repeated in each group's header as f16: 2 (or 4) bytes a
-            // row and group buy a header that can be read without looking back.
-            let mut d = [0.0; TILE];
-            widen::<V>(lfm2::quant::FloatType::F16, &bytes[..2 * TILE], &mut d);
-            if min {
-                let mut m = [0.0; TILE];
-                widen::<V>(
-                    lfm2::quant::FloatType::F16,
-                    &bytes[2 * TILE..4 * TILE],
-                    &mut m,
-                );
-                let (sc, mc) = bytes[4 * TILE..6 * TILE].split_at(TILE);
-                for i in 0..TILE {
-                    s[i] = d[i] * f32::from(sc[i]);
-                    z[i] = -m[i] * f32::from(mc[i]);
-                }
-            } else {
-                for (i, sc) in bytes[2 * TILE..3 * TILE].iter().enumerate() {
-                    s[i] = d[i] * f32::from(*sc as i8);
-                    z[i] = f.implied_zero * s[i];
+            let per_super = SUPER / f.group;
+            for (i, g) in groups.enumerate() {
+                let head = &header[g / per_super * f.super_bytes()..][..f.super_bytes()];
+                let j = g % per_super;
+                for r in (0..TILE).step_by(V::LANES) {
+                    let d = widen::<V>(FloatType::F16, head, r);
+                    let s = &mut s[i * TILE + r..];
+                    if min {
+                        let m = widen::<V>(FloatType::F16, &head[2 * TILE..], r);
+                        let numbers = &head[(4 + 2 * j) * TILE..][..2 * TILE];
+                        d.mul(V::load_u8(&numbers[r..])).store(s);
+                        V::splat(0.0)
+                            .sub(m.mul(V::load_u8(&numbers[TILE + r..])))
+                            .store(&mut z[i * TILE + r..]);
+                    } else {
+                        d.mul(V::load_i8(&head[(2 + j) * TILE + r..])).store(s);
+                    }
                 }
             }
         }
     }
 }
 
+/// 32 (or, for half a step, 16) columns of six-bit codes as lines of eight-bit ones.
 #[inline(always)]
-fn widen<V: Vector>(float: lfm2::quant::FloatType, bytes: &[u8], out: &mut [f32; TILE]) {
-    use lfm2::quant::FloatType;
-    let mut halves = [0_u16; TILE];
-    if float == FloatType::F32 {
-        for (o, b) in out.iter_mut().zip(bytes.chunks_exact(4)) {
-            *o = f32::from_le_bytes([b[0], b[1], b[2], b[3]]);
+fn unpack6(codes: &[u8], half: Option<usize>, out: &mut [u8; 512]) -> usize {
+    let halves = match half {
+        Some(h) => h..h + 1,
+        None => 0..2,
+    };
+    let n = halves.len();
+    for (i, h) in halves.enumerate() {
+        let high = &codes[64 * (4 + h)..][..64];
+        for four in 0..4 {
+            let low = &codes[64 * (2 * h + four / 2)..][..64];
+            let line = &mut out[64 * (4 * i + four)..][..64];
+            for b in 0..64 {
+                line[b] = (low[b] >> (4 * (four % 2)) & 15) | (high[b] >> (2 * four) & 3) << 4;
+            }
         }
-        return;
     }
-    for (h, b) in halves.iter_mut().zip(bytes.chunks_exact(2)) {
-        *h = u16::from_le_bytes([b[0], b[1]]);
-    }
-    for i in (0..TILE).step_by(V::LANES) {
-        let v = if float == FloatType::F16 {
-            V::load_f16(&halves[i..])
+    256 * n
+}
+
+/// The integer sums of one step, or of half a step.
+#[inline(always)]
+fn step_sum<I: Integer>(
+    f: &TileFormat,
+    codes: &[u8],
+    half: Option<usize>,
+    x: &Act<'_>,
+    at: usize,
+) -> [i32; TILE] {
+    let n = if half.is_some() { STEP / 2 } else { STEP };
+    let mut wide = [0_u8; 512];
+    let codes = match (f.bits, half) {
+        (6, _) => {
+            let len = unpack6(codes, half, &mut wide);
+            &wide[..len]
+        }
+        (bits, Some(h)) => &codes[32 * bits as usize * h..][..32 * bits as usize],
+        (_, None) => codes,
+    };
+    let sum = |q: &[i8]| {
+        if f.bits == 4 {
+            I::sum4(codes, q)
         } else {
-            V::load_bf16(&halves[i..])
+            I::sum8(codes, q)
+        }
+    };
+    let signed = if I::SIGNED && f.bits != 4 { 128 } else { 0 };
+    let offset = (f.implied_zero + signed)
+        * if n == STEP {
+            x.sum32[at / STEP]
+        } else {
+            x.sum16[at / (STEP / 2)]
         };
-        v.store(&mut out[i..]);
+    let mut total = sum(&x.high[at..at + n]);
+    if x.low.is_empty() {
+        total.iter_mut().for_each(|t| *t += offset);
+    } else {
+        let low = sum(&x.low[at..at + n]);
+        for (t, l) in total.iter_mut().zip(low) {
+            *t = 128 * *t + l + offset;
+        }
     }
+    total
 }
 
 /// The shared loop over groups, for any path.
 #[inline(always)]
 pub(crate) fn tile_generic<I: Integer>(
     f: &TileFormat,
+    cols: usize,
     tile: &[u8],
-    x: &[Quantised<'_>],
+    x: &[Act<'_>],
     out: &mut [[f32; TILE]],
 ) {
-    let head = f.header_bytes();
-    let step = f.group.min(super::rows::ACTIVATION_GROUP);
-    let step_bytes = step * TILE * f.bits as usize / 8;
-    let sums_per_step = step / super::rows::SUM_GROUP;
+    let (header, codes) = tile.split_at(f.header_bytes(cols));
+    let groups = cols / f.group;
+    let stored = f.stored_zero();
     for o in out.iter_mut() {
         *o = [0.0; TILE];
     }
-    let (mut s, mut z) = ([0.0; TILE], [0.0; TILE]);
-    for (g, group) in tile.chunks_exact(f.group_bytes()).enumerate() {
-        header::<I::Float>(f, group, &mut s, &mut z);
-        if I::SIGNED && f.bits == 8 {
-            for i in 0..TILE {
-                z[i] += 128.0 * s[i];
-            }
-        }
+    let (mut s, mut z) = ([0.0; TILE * PANEL], [0.0; TILE * PANEL]);
+    for first in (0..groups).step_by(PANEL) {
+        let end = (first + PANEL).min(groups);
+        expand::<I::Float>(f, header, first..end, &mut s, &mut z);
         for (o, x) in out.iter_mut().zip(x) {
-            let mut total = [0.0_f32; TILE];
-            let mut zsum = 0.0;
-            for (i, codes) in group[head..].chunks_exact(step_bytes).enumerate() {
-                let at = g * f.group + i * step;
-                let q = &x.q[at..at + step];
-                let n = if f.bits == 4 {
-                    I::sum4(codes, q)
-                } else {
-                    I::sum8(codes, q)
-                };
-                let a = x.scale[at / super::rows::ACTIVATION_GROUP];
-                for i in 0..TILE {
-                    total[i] += a * n[i] as f32;
+            let zsum = x.zsum_of(f.group);
+            for g in first..end {
+                let s = &s[(g - first) * TILE..][..TILE];
+                for at in (g * f.group..(g + 1) * f.group).step_by(STEP.min(f.group)) {
+                    let half = (f.group < STEP).then_some(at % STEP / (STEP / 2));
+                    let codes = &codes[at / STEP * f.step_bytes()..][..f.step_bytes()];
+                    let n = step_sum::<I>(f, codes, half, x, at);
+                    let mut wide = [0.0; TILE];
+                    for (w, n) in wide.iter_mut().zip(n) {
+                        *w = n as f32;
+                    }
+                    scaled_add::<I::Float>(s, x.scale[at / STEP], &wide, o);
                 }
-                for k in 0..sums_per_step {
-                    zsum += x.sums[at / super::rows::SUM_GROUP + k];
+                if stored {
+                    let z = &z[(g - first) * TILE..][..TILE];
+                    for i in (0..TILE).step_by(<I::Float as Vector>::LANES) {
+                        I::Float::load(&z[i..])
+                            .fma(I::Float::splat(zsum[g]), I::Float::load(&o[i..]))
+                            .store(&mut o[i..]);
+                    }
                 }
-            }
-            for i in 0..TILE {
-                o[i] += s[i] * total[i] + z[i] * zsum;
             }
         }
+    }
+}
+
+/// `o += (s · a) · n`.
+#[inline(always)]
+fn scaled_add<V: Vector>(s: &[f32], a: f32, n: &[f32; TILE], o: &mut [f32; TILE]) {
+    for i in (0..TILE).step_by(V::LANES) {
+        V::load(&n[i..])
+            .fma(V::load(&s[i..]).mul(V::splat(a)), V::load(&o[i..]))
+            .store(&mut o[i..]);
     }
 }
 
@@ -194,36 +311,48 @@ impl Integer for Portable {
     }
 }
 
-/// Computes one tile for each row of `x`; `out[t]` receives the 16 results of token `t`.
-pub fn tile(isa: Isa, f: &TileFormat, tile: &[u8], x: &[Quantised<'_>], out: &mut [[f32; TILE]]) {
-    match isa {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the path was detected when it was chosen.
-        Isa::Avx512 => unsafe { super::x86::dot::tile_avx512(f, tile, x, out) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: as above.
-        Isa::Avx2 => unsafe { super::x86::dot::tile_avx2(f, tile, x, out) },
-        #[cfg(target_arch = "aarch64")]
-        // SAFETY: as above.
-        Isa::NeonDot => unsafe { super::neon::dot::tile_dotprod(f, tile, x, out) },
-        #[cfg(target_arch = "aarch64")]
-        // SAFETY: as above.
-        Isa::Neon => unsafe { super::neon::dot::tile_plain(f, tile, x, out) },
-        _ => tile_generic::<Portable>(f, tile, x, out),
+/// Checks what the unchecked kernels rely on.
+fn check(f: &TileFormat, cols: usize, tile: &[u8], x: &[Act<'_>]) {
+    assert!(cols.is_multiple_of(STEP) && cols.is_multiple_of(f.group));
+    assert!(tile.len() >= f.tile_bytes(cols));
+    for x in x {
+        assert!(x.high.len() >= cols && (x.low.is_empty() || x.low.len() >= cols));
+        assert!(x.scale.len() >= cols / STEP && x.sum32.len() >= cols / STEP);
+        assert!(x.sum16.len() >= 2 * (cols / STEP));
+        assert!(!f.stored_zero() || x.zsum_of(f.group).len() >= cols / f.group);
     }
 }
 
-/// Scales and zeros of the 16 rows of a group, for reading single rows back.
-pub(crate) fn read_header(f: &TileFormat, group: &[u8]) -> ([f32; TILE], [f32; TILE]) {
-    let (mut s, mut z) = ([0.0; TILE], [0.0; TILE]);
-    header::<super::simd::Scalar>(f, group, &mut s, &mut z);
-    (s, z)
-}
-
-/// `header` on the caller's path, for kernels that keep scales in registers.
-#[inline(always)]
-pub(crate) fn header_for<V: Vector>(f: &TileFormat, group: &[u8]) -> ([f32; TILE], [f32; TILE]) {
-    let (mut s, mut z) = ([0.0; TILE], [0.0; TILE]);
-    header::<V>(f, group, &mut s, &mut z);
-    (s, z)
+/// Computes one tile of `cols` columns for each row of `x`; `out[t]` receives the 16 results of token `t`.
+/// `next` is the tile that will be read after this one, if known: its beginning is fetched early.
+///
+/// # Panics
+/// When `tile` or a row of `x` is shorter than `cols` asks for.
+pub fn tile(
+    isa: Isa,
+    f: &TileFormat,
+    cols: usize,
+    tile: &[u8],
+    next: Option<&[u8]>,
+    x: &[Act<'_>],
+    out: &mut [[f32; TILE]],
+) {
+    check(f, cols, tile, x);
+    assert_eq!(x.len(), out.len());
+    let _ = next;
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the path was detected when it was chosen; lengths were checked above.
+        Isa::Avx512 => unsafe { super::x86::few::tile(f, cols, tile, next, x, out) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        Isa::Avx2 => unsafe { super::x86::dot::tile_avx2(f, cols, tile, x, out) },
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: as above.
+        Isa::NeonDot => unsafe { super::neon::dot::tile_dotprod(f, cols, tile, x, out) },
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: as above.
+        Isa::Neon => unsafe { super::neon::dot::tile_plain(f, cols, tile, x, out) },
+        _ => tile_generic::<Portable>(f, cols, tile, x, out),
+    }
 }

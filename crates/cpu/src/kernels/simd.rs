@@ -16,6 +16,24 @@ pub trait Vector: Copy {
     fn load_f16(x: &[u16]) -> Self;
     /// The first `LANES` bfloat16 of `x`, widened.
     fn load_bf16(x: &[u16]) -> Self;
+    /// The first `LANES` unsigned bytes of `x`.
+    #[inline(always)]
+    fn load_u8(x: &[u8]) -> Self {
+        let mut wide = [0.0; 16];
+        for (w, x) in wide.iter_mut().zip(&x[..Self::LANES]) {
+            *w = f32::from(*x);
+        }
+        Self::load(&wide)
+    }
+    /// The first `LANES` signed bytes of `x`.
+    #[inline(always)]
+    fn load_i8(x: &[u8]) -> Self {
+        let mut wide = [0.0; 16];
+        for (w, x) in wide.iter_mut().zip(&x[..Self::LANES]) {
+            *w = f32::from(*x as i8);
+        }
+        Self::load(&wide)
+    }
     /// Writes to the first `LANES` of `out`.
     fn store(self, out: &mut [f32]);
     /// `self + o`.

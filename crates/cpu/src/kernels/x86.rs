@@ -1,6 +1,8 @@
 //! The vector vocabulary in AVX2 and AVX-512.
 
 pub(super) mod dot;
+pub(super) mod few;
+pub(super) mod gemm;
 
 use std::arch::x86_64::*;
 
@@ -45,6 +47,22 @@ impl Vector for Avx2 {
         simd!({
             let wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(x.as_ptr().cast()));
             Self(_mm256_castsi256_ps(_mm256_slli_epi32::<16>(wide)))
+        })
+    }
+    #[inline(always)]
+    fn load_u8(x: &[u8]) -> Self {
+        let x = &x[..8];
+        simd!({
+            let wide = _mm256_cvtepu8_epi32(_mm_loadl_epi64(x.as_ptr().cast()));
+            Self(_mm256_cvtepi32_ps(wide))
+        })
+    }
+    #[inline(always)]
+    fn load_i8(x: &[u8]) -> Self {
+        let x = &x[..8];
+        simd!({
+            let wide = _mm256_cvtepi8_epi32(_mm_loadl_epi64(x.as_ptr().cast()));
+            Self(_mm256_cvtepi32_ps(wide))
         })
     }
     #[inline(always)]
@@ -128,6 +146,22 @@ impl Vector for Avx512 {
         simd!({
             let wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(x.as_ptr().cast()));
             Self(_mm512_castsi512_ps(_mm512_slli_epi32::<16>(wide)))
+        })
+    }
+    #[inline(always)]
+    fn load_u8(x: &[u8]) -> Self {
+        let x = &x[..16];
+        simd!({
+            let wide = _mm512_cvtepu8_epi32(_mm_loadu_si128(x.as_ptr().cast()));
+            Self(_mm512_cvtepi32_ps(wide))
+        })
+    }
+    #[inline(always)]
+    fn load_i8(x: &[u8]) -> Self {
+        let x = &x[..16];
+        simd!({
+            let wide = _mm512_cvtepi8_epi32(_mm_loadu_si128(x.as_ptr().cast()));
+            Self(_mm512_cvtepi32_ps(wide))
         })
     }
     #[inline(always)]

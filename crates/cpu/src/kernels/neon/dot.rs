@@ -3,7 +3,7 @@
 use std::arch::aarch64::*;
 use std::arch::asm;
 
-use crate::kernels::dot::{Integer, Quantised, TILE, tile_generic};
+use crate::kernels::dot::{Act, Integer, TILE, tile_generic};
 use crate::kernels::simd::Neon;
 use crate::pack::TileFormat;
 
@@ -12,11 +12,12 @@ use crate::pack::TileFormat;
 #[target_feature(enable = "neon,dotprod")]
 pub(in crate::kernels) unsafe fn tile_dotprod(
     f: &TileFormat,
+    cols: usize,
     tile: &[u8],
-    x: &[Quantised<'_>],
+    x: &[Act<'_>],
     out: &mut [[f32; TILE]],
 ) {
-    tile_generic::<Lanes<true>>(f, tile, x, out);
+    tile_generic::<Lanes<true>>(f, cols, tile, x, out);
 }
 
 /// # Safety
@@ -24,11 +25,12 @@ pub(in crate::kernels) unsafe fn tile_dotprod(
 #[target_feature(enable = "neon")]
 pub(in crate::kernels) unsafe fn tile_plain(
     f: &TileFormat,
+    cols: usize,
     tile: &[u8],
-    x: &[Quantised<'_>],
+    x: &[Act<'_>],
     out: &mut [[f32; TILE]],
 ) {
-    tile_generic::<Lanes<false>>(f, tile, x, out);
+    tile_generic::<Lanes<false>>(f, cols, tile, x, out);
 }
 
 /// Integer sums in four vectors of four rows.

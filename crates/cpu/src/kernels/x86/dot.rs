@@ -1,133 +1,22 @@
-//! Quantised tiles on AVX-512 VNNI and AVX2. Geometry and formula: see [`crate::kernels::dot`].
+//! Quantised tiles on AVX2. Geometry and formula: see [`crate::kernels::dot`].
 
 use std::arch::x86_64::*;
 
-use crate::kernels::dot::{Integer, Quantised, TILE, header_for, tile_generic};
-use crate::kernels::rows::{ACTIVATION_GROUP, SUM_GROUP};
-use crate::kernels::simd::{Avx2, Avx512};
+use crate::kernels::dot::{Act, Integer, TILE, tile_generic};
+use crate::kernels::simd::Avx2;
 use crate::pack::TileFormat;
-
-/// # Safety
-/// The processor must have AVX-512 F/BW/VL/VNNI.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,avx2,fma,f16c")]
-pub(in crate::kernels) unsafe fn tile_avx512(
-    f: &TileFormat,
-    tile: &[u8],
-    x: &[Quantised<'_>],
-    out: &mut [[f32; TILE]],
-) {
-    let mut x = x.chunks_exact(4);
-    let mut out = out.chunks_exact_mut(4);
-    for (x, o) in (&mut x).zip(&mut out) {
-        // SAFETY: same features.
-        unsafe { some_avx512::<4>(f, tile, x, o) };
-    }
-    for (x, o) in x
-        .remainder()
-        .chunks(1)
-        .zip(out.into_remainder().chunks_mut(1))
-    {
-        // SAFETY: same features.
-        unsafe { some_avx512::<1>(f, tile, x, o) };
-    }
-}
-
-/// `N` tokens at once: each line of weights is loaded once for all of them.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,avx2,fma,f16c")]
-unsafe fn some_avx512<const N: usize>(
-    f: &TileFormat,
-    tile: &[u8],
-    x: &[Quantised<'_>],
-    out: &mut [[f32; TILE]],
-) {
-    let cols = tile.len() / f.group_bytes() * f.group;
-    for x in &x[..N] {
-        assert!(x.q.len() >= cols && x.scale.len() * ACTIVATION_GROUP >= cols);
-        assert!(x.sums.len() * SUM_GROUP >= cols);
-    }
-    let head = f.header_bytes();
-    let step = f.group.min(ACTIVATION_GROUP);
-    let line_cols = if f.bits == 4 { 8 } else { 4 };
-    let low = _mm512_set1_epi8(15);
-    let mut y = [_mm512_setzero_ps(); N];
-    let mut at = 0;
-    for group in tile.chunks_exact(f.group_bytes()) {
-        let (s, z) = header_for::<Avx512>(f, group);
-        let mut total = [_mm512_setzero_ps(); N];
-        let mut zsum = [0.0_f32; N];
-        let mut lines = group[head..].chunks_exact(64);
-        for _ in 0..f.group / step {
-            let mut even = [_mm512_setzero_si512(); N];
-            let mut odd = [_mm512_setzero_si512(); N];
-            for l in (0..step).step_by(line_cols) {
-                let Some(line) = lines.next() else { break };
-                // SAFETY: a line is 64 bytes; activation codes reach to `cols` by the assertion above, and
-                // `at + l + line_cols <= cols`.
-                unsafe {
-                    let w = _mm512_loadu_si512(line.as_ptr().cast());
-                    if f.bits == 4 {
-                        let lo = _mm512_and_si512(w, low);
-                        let hi = _mm512_and_si512(_mm512_srli_epi16::<4>(w), low);
-                        for t in 0..N {
-                            let q = x[t].q.as_ptr().add(at + l).cast::<i32>();
-                            even[t] = _mm512_dpbusd_epi32(
-                                even[t],
-                                lo,
-                                _mm512_set1_epi32(q.read_unaligned()),
-                            );
-                            odd[t] = _mm512_dpbusd_epi32(
-                                odd[t],
-                                hi,
-                                _mm512_set1_epi32(q.add(1).read_unaligned()),
-                            );
-                        }
-                    } else {
-                        for t in 0..N {
-                            let q = x[t].q.as_ptr().add(at + l).cast::<i32>();
-                            let q = _mm512_set1_epi32(q.read_unaligned());
-                            // Two chains, so that one product need not wait for the last.
-                            if l % 8 == 0 {
-                                even[t] = _mm512_dpbusd_epi32(even[t], w, q);
-                            } else {
-                                odd[t] = _mm512_dpbusd_epi32(odd[t], w, q);
-                            }
-                        }
-                    }
-                }
-            }
-            for t in 0..N {
-                let n = _mm512_cvtepi32_ps(_mm512_add_epi32(even[t], odd[t]));
-                let a = _mm512_set1_ps(x[t].scale[at / ACTIVATION_GROUP]);
-                total[t] = _mm512_fmadd_ps(a, n, total[t]);
-                for k in 0..step / SUM_GROUP {
-                    zsum[t] += x[t].sums[at / SUM_GROUP + k];
-                }
-            }
-            at += step;
-        }
-        // SAFETY: both arrays hold 16 floats.
-        let (s, z) = unsafe { (_mm512_loadu_ps(s.as_ptr()), _mm512_loadu_ps(z.as_ptr())) };
-        for t in 0..N {
-            y[t] = _mm512_fmadd_ps(s, total[t], y[t]);
-            y[t] = _mm512_fmadd_ps(z, _mm512_set1_ps(zsum[t]), y[t]);
-        }
-    }
-    for t in 0..N {
-        // SAFETY: the array holds 16 floats.
-        unsafe { _mm512_storeu_ps(out[t].as_mut_ptr(), y[t]) };
-    }
-}
 
 /// # Safety
 /// The processor must have AVX2, FMA and F16C.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(in crate::kernels) unsafe fn tile_avx2(
     f: &TileFormat,
+    cols: usize,
     tile: &[u8],
-    x: &[Quantised<'_>],
+    x: &[Act<'_>],
     out: &mut [[f32; TILE]],
 ) {
-    tile_generic::<Pairs>(f, tile, x, out);
+    tile_generic::<Pairs>(f, cols, tile, x, out);
 }
 
 /// Integer sums by `pmaddubsw`, which multiplies unsigned by signed bytes and adds neighbours in 16 bits.
