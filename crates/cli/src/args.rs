@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
+use crate::instruments::measure::Kind;
+
 /// Runs LiquidAI's LFM2 and LFM2.5 models on this machine, specialised to it.
 #[derive(Debug, Parser)]
 #[command(name = "molten", version, max_term_width = 100)]
@@ -31,6 +33,10 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// Compare this machine's logits with the reference.
     Verify(Verify),
+    /// Measure speed, as tok/s and as a share of what the memory allows.
+    Bench(Bench),
+    /// Reckon the fastest decoding that memory bandwidth allows.
+    Roofline(Roofline),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.
@@ -245,4 +251,168 @@ pub(crate) struct Verify {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// `molten roofline`
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "ceiling = read bandwidth / bytes one decoded token must move at batch 1\n\n\
+    Left out: arithmetic, waiting between operators, caches that keep part of the\n\
+    model, drafting (several tokens a pass), and padding of any real layout."
+)]
+pub(crate) struct Roofline {
+    /// A model directory, a .gguf file, a name, or a member of the family such as
+    /// lfm2-24b-a2b, for which no file is needed [default: the built-in spark].
+    pub(crate) model: Option<String>,
+    /// Earlier positions a token is decoded after.
+    #[arg(long, value_delimiter = ',', value_name = "N",
+          default_values_t = [0_usize, 256, 4096, 16384, 32768])]
+    pub(crate) contexts: Vec<usize>,
+    /// Reckon with this storage instead of the files' own [default without files: mlx4].
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<NominalFormat>,
+    /// Reckon with MLX weights of so many bits, group 64.
+    #[arg(long, value_name = "N", conflicts_with = "format",
+          value_parser = clap::value_parser!(u32).range(1..=8))]
+    pub(crate) bits: Option<u32>,
+    /// Reckon with this bandwidth (GB/s) instead of measuring: what could another device do?
+    #[arg(long, value_name = "GB/S", value_parser = positive)]
+    pub(crate) bandwidth: Option<f64>,
+    /// Tell which bandwidth, or how many bits a weight, this speed would take.
+    #[arg(long, value_name = "TOK/S", value_parser = positive)]
+    pub(crate) target: Option<f64>,
+    /// Measure with at most so many threads [default: all].
+    #[arg(short, long, env = "MOLTEN_THREADS")]
+    pub(crate) threads: Option<usize>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Storage to reckon with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum NominalFormat {
+    /// MLX, 4 bits, group 64.
+    Mlx4,
+    /// MLX, 8 bits, group 64.
+    Mlx8,
+    /// bf16.
+    Bf16,
+    /// Single precision.
+    F32,
+    /// GGUF Q4_0.
+    #[value(name = "q4_0")]
+    Q4_0,
+    /// GGUF Q8_0.
+    #[value(name = "q8_0")]
+    Q8_0,
+}
+
+fn positive(s: &str) -> Result<f64, String> {
+    s.parse()
+        .ok()
+        .filter(|v: &f64| v.is_finite() && *v > 0.0)
+        .ok_or_else(|| "expected a number above 0".to_owned())
+}
+
+/// `30`, `30s`, `10m` or `1h`, in seconds.
+fn duration(s: &str) -> Result<f64, String> {
+    let (number, unit) = match s.char_indices().next_back() {
+        Some((i, 's')) => (&s[..i], 1.0),
+        Some((i, 'm')) => (&s[..i], 60.0),
+        Some((i, 'h')) => (&s[..i], 3600.0),
+        _ => (s, 1.0),
+    };
+    positive(number)
+        .map(|v| v * unit)
+        .map_err(|_| "expected a duration such as 30s, 10m or 1h".to_owned())
+}
+
+/// `molten bench`
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Every figure is a median with its spread, next to the ceiling that the\n\
+    bandwidth measured in the same run allows. No speed is given when the\n\
+    correctness check fails."
+)]
+pub(crate) struct Bench {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Measure random weights of this member of the family (lfm2-24b-a2b, ...) or config.json.
+    #[arg(long, value_name = "NAME", conflicts_with = "model")]
+    pub(crate) synthetic: Option<String>,
+    /// How --synthetic stores weights.
+    #[arg(long, value_enum, default_value = "mlx4")]
+    pub(crate) format: SynthFormat,
+    /// Tokens in the sequence before the measured work [default: 0, 256, 4096 and 16384 as far
+    /// as the model goes].
+    #[arg(long, value_delimiter = ',', value_name = "N")]
+    pub(crate) depths: Vec<usize>,
+    /// Tokens to decode.
+    #[arg(short = 'n', long, default_value_t = 64, value_name = "N",
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) tokens: u32,
+    /// Tokens of the prompt that prefill reads.
+    #[arg(short, long, default_value_t = 512, value_name = "N",
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) prompt_tokens: u32,
+    /// Repeats of each figure; slow ones stop at 3.
+    #[arg(short, long, default_value_t = 5, value_name = "N",
+          value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) repeats: u32,
+    /// Measure only these.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "KIND")]
+    pub(crate) only: Vec<Kind>,
+    /// Take this bandwidth (GB/s) for the ceiling instead of measuring it.
+    #[arg(long, value_name = "GB/S", value_parser = positive)]
+    pub(crate) bandwidth: Option<f64>,
+    /// Decode for so long (30s, 10m, 1h) at the first depth and watch the speed.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) sustained: Option<f64>,
+    /// Compare with another build: A B B A ..., each run a fresh process.
+    #[arg(long, value_name = "BINARY", conflicts_with_all = ["sustained", "record"])]
+    pub(crate) ab: Option<PathBuf>,
+    /// Pairs of runs for --ab.
+    #[arg(long, default_value_t = 6, value_name = "N",
+          value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub(crate) pairs: u32,
+    /// Compare two results instead of measuring.
+    #[arg(long, num_args = 2, value_names = ["A.json", "B.json"])]
+    pub(crate) compare: Vec<PathBuf>,
+    /// Draw speed against depth (or time) with the ceiling.
+    #[arg(long, value_name = "OUT.svg")]
+    pub(crate) plot: Option<PathBuf>,
+    /// Draw these results with --plot instead of measuring.
+    #[arg(long, num_args = 1.., value_name = "FILE.json", requires = "plot")]
+    pub(crate) from: Vec<PathBuf>,
+    /// Keep the result as DIR/DATE-DEVICE-MODEL.json.
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "bench/results")]
+    pub(crate) record: Option<PathBuf>,
+    /// The commit to record [default: what this binary was built from].
+    #[arg(long, value_name = "ID")]
+    pub(crate) commit: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Only say when the first token is there: what the start-up time is measured with.
+    #[arg(long, hide = true)]
+    pub(crate) first_token: bool,
+    /// Only run the correctness check: what a measurement of another model begins with.
+    #[arg(long, hide = true)]
+    pub(crate) check: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        assert_eq!(duration("10m"), Ok(600.0));
+        assert_eq!(duration("1.5h"), Ok(5400.0));
+        assert_eq!((duration("30s"), duration("30")), (Ok(30.0), Ok(30.0)));
+        for bad in ["", "m", "-1s", "tenm", "0", "10µ"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
 }

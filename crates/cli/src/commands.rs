@@ -1,8 +1,10 @@
 //! The commands.
 
+mod bench;
 mod chat;
 mod doctor;
 mod inspect;
+mod roofline;
 mod run;
 mod synth;
 mod verify;
@@ -11,6 +13,11 @@ use clap::CommandFactory as _;
 
 use crate::args::{Args, Command};
 use crate::{Failure, Outcome};
+
+pub(crate) use doctor::processor as processor_name;
+pub(crate) use inspect::{Stored, types as stored_types};
+pub(crate) use synth::{config as synth_config, target as synth_target};
+pub(crate) use verify::compare::{self as agreement, Agreement};
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Outcome {
@@ -21,6 +28,8 @@ pub(crate) fn run(args: Args) -> Outcome {
         Command::Synth(a) => synth::run(&a),
         Command::Doctor(a) => doctor::run(&a),
         Command::Verify(a) => verify::run(&a),
+        Command::Bench(a) => bench::run(&a),
+        Command::Roofline(a) => roofline::run(&a),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Args::command(), "molten", &mut script);

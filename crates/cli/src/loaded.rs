@@ -61,6 +61,14 @@ impl Files {
         })
     }
 
+    /// Where they lie; `None` for the embedded model.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match &self.place {
+            Place::Embedded => None,
+            Place::Path(p) => Some(p),
+        }
+    }
+
     pub(crate) fn config(&self) -> &Config {
         self.opened.weights().config()
     }
@@ -243,7 +251,7 @@ fn short_name(p: &Path) -> String {
 
 /// Name, shapes and sizes of all tensors, and a few bytes of each, hashed: tells one set of weights from
 /// another without reading gigabytes.
-fn fingerprint(files: &Files) -> String {
+pub(crate) fn fingerprint(files: &Files) -> String {
     let source = files.opened.weights();
     let mut h: u64 = 0xcbf2_9ce4_8422_2325;
     let mut eat = |b: &[u8]| {

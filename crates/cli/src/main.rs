@@ -5,6 +5,7 @@
 
 mod args;
 mod commands;
+mod instruments;
 mod loaded;
 mod model_path;
 mod settings;

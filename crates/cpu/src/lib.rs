@@ -12,6 +12,7 @@ pub mod isa;
 pub mod kernels;
 pub mod model;
 pub mod pack;
+pub mod probe;
 pub mod state;
 pub mod team;
 

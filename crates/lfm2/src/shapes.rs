@@ -148,6 +148,53 @@ impl Config {
         (self.conv_kernel - 1) * self.hidden_size * self.count_layers(LayerKind::Conv) * element
     }
 
+    /// Operations of a prompt of `tokens` tokens after `depth` earlier ones: a multiplication and an addition
+    /// for every weight of a projection and every product of attention, causal; the output head once, for
+    /// the last token.
+    pub fn prefill_operations(&self, tokens: usize, depth: usize) -> f64 {
+        let k = self.moe.as_ref().map_or(0, |m| m.experts_per_token);
+        let per_token = self.count(|id| match id {
+            TensorId::Embedding => false,
+            TensorId::Layer(_, LayerTensor::Expert(_, e)) => e < k,
+            id => id.is_matrix(),
+        });
+        let (n, d) = (tokens as f64, depth as f64);
+        let pairs = n * d + n * (n + 1.0) / 2.0;
+        let width = (self.heads * self.head_dim * self.count_layers(LayerKind::Attention)) as f64;
+        let head = (self.vocab_size * self.hidden_size) as f64;
+        2.0 * (n * per_token as f64 + 2.0 * pairs * width + head)
+    }
+
+    /// Stored bytes of all weights.
+    pub fn weight_bytes(&self, storage: &dyn Storage) -> f64 {
+        self.sum_bytes(storage, |_| 1.0)
+    }
+
+    /// Bytes a prompt of `tokens` tokens after `depth` earlier ones must move when nothing is read twice:
+    /// all weights but the experts nobody chose (as many as an even router leaves out), and the keys and
+    /// values of the earlier positions.
+    pub fn prefill_bytes(&self, storage: &dyn Storage, tokens: usize, depth: usize) -> f64 {
+        let reached = self.moe.as_ref().map_or(1.0, |m| {
+            let share = m.experts_per_token as f64 / m.experts as f64;
+            1.0 - (1.0 - share).powf(tokens as f64)
+        });
+        let weights = self.sum_bytes(storage, |id| match id {
+            TensorId::Layer(_, LayerTensor::Expert(..)) => reached,
+            _ => 1.0,
+        });
+        weights + (self.kv_bytes_per_position(2) * depth) as f64
+    }
+
+    fn sum_bytes(&self, storage: &dyn Storage, share: impl Fn(TensorId) -> f64) -> f64 {
+        TensorId::all(self)
+            .into_iter()
+            .map(|id| {
+                let [rows, cols] = id.shape(self);
+                share(id) * storage.bytes(id, rows, cols)
+            })
+            .sum()
+    }
+
     /// Bytes one decoded token moves at batch 1 with `context` earlier positions.
     ///
     /// Chosen experts are counted at the mean size of a layer's experts, so a file with mixed types is

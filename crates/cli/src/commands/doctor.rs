@@ -115,7 +115,8 @@ pub(crate) fn run(args: &Doctor) -> Outcome {
     Ok(())
 }
 
-fn processor() -> String {
+/// The processor's name as the system knows it.
+pub(crate) fn processor() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     info.lines()
         .find_map(|l| l.strip_prefix("model name")?.split_once(':'))

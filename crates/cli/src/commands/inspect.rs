@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Inspect) -> Outcome {
 }
 
 /// How many weights of each storage type, most first.
-fn types(source: &dyn WeightSource) -> Result<Vec<(String, u64)>, lfm2::Error> {
+pub(crate) fn types(source: &dyn WeightSource) -> Result<Vec<(String, u64)>, lfm2::Error> {
     let mut types: BTreeMap<String, u64> = BTreeMap::new();
     for id in TensorId::all(source.config()) {
         let t = source.tensor(id)?;

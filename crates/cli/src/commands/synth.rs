@@ -62,7 +62,8 @@ pub(crate) fn run(args: &Synth) -> Outcome {
     Ok(())
 }
 
-fn config(name: &str) -> Result<Config, Failure> {
+/// The configuration `name` stands for: a member of the family, or a file's.
+pub(crate) fn config(name: &str) -> Result<Config, Failure> {
     if let Some(c) = family::preset(name) {
         return Ok(c);
     }
@@ -84,7 +85,8 @@ fn config(name: &str) -> Result<Config, Failure> {
     )))
 }
 
-fn target(c: &Config, format: SynthFormat) -> Target {
+/// The form a format is written in.
+pub(crate) fn target(c: &Config, format: SynthFormat) -> Target {
     let hf = |float| Target::HuggingFace {
         float,
         shard_bytes: Some(5_000_000_000),

@@ -1,7 +1,7 @@
 //! `molten verify`: this device's logits against the reference, or against a file another engine made.
 
 mod against;
-mod compare;
+pub(crate) mod compare;
 
 use std::io::Write as _;
 
@@ -20,7 +20,7 @@ use compare::{Agreement, BOUND, CLEAR, COVERAGE};
 /// Positions compared at each step: the step's own and those before it.
 const WINDOW: usize = 64;
 /// Largest model the in-memory reference takes; beyond it the streaming oracle does the work.
-const REFERENCE_PARAMETERS: u64 = 100_000_000;
+pub(crate) const REFERENCE_PARAMETERS: u64 = 100_000_000;
 /// Multiply-adds a second and thread of either reference, for the estimate: cautious.
 const RATE: f64 = 2.5e9;
 

@@ -3,15 +3,15 @@
 use engine::sampler::{argmax, log_sum_exp};
 
 /// A position is clear when the reference's two best logits are this many standard deviations apart.
-pub(super) const CLEAR: f32 = 0.1;
+pub(crate) const CLEAR: f32 = 0.1;
 /// Share of positions that must be clear for the comparison to count.
-pub(super) const COVERAGE: f64 = 0.8;
+pub(crate) const COVERAGE: f64 = 0.8;
 /// Largest error of any logit, in standard deviations of its position's logits.
-pub(super) const BOUND: f32 = 0.25;
+pub(crate) const BOUND: f32 = 0.25;
 
 /// Sums over positions.
 #[derive(Debug, Default)]
-pub(super) struct Agreement {
+pub(crate) struct Agreement {
     n: usize,
     clear: usize,
     same: usize,
@@ -22,7 +22,7 @@ pub(super) struct Agreement {
 }
 
 /// Standard deviation of a row.
-pub(super) fn deviation(row: &[f32]) -> f32 {
+pub(crate) fn deviation(row: &[f32]) -> f32 {
     let n = row.len() as f64;
     let mean = row.iter().map(|v| f64::from(*v)).sum::<f64>() / n;
     (row.iter()
@@ -33,7 +33,7 @@ pub(super) fn deviation(row: &[f32]) -> f32 {
 }
 
 /// Distance of the two largest values.
-pub(super) fn gap(row: &[f32]) -> f32 {
+pub(crate) fn gap(row: &[f32]) -> f32 {
     let (mut a, mut b) = (f32::NEG_INFINITY, f32::NEG_INFINITY);
     for v in row {
         if *v > a {
@@ -47,7 +47,7 @@ pub(super) fn gap(row: &[f32]) -> f32 {
 
 impl Agreement {
     /// Adds a position.
-    pub(super) fn add(&mut self, got: &[f32], want: &[f32]) {
+    pub(crate) fn add(&mut self, got: &[f32], want: &[f32]) {
         let sd = deviation(want);
         let same = argmax(got) == argmax(want);
         let clear = gap(want) > CLEAR * sd;
@@ -71,37 +71,37 @@ impl Agreement {
     }
 
     /// Mean squared error of the logits.
-    pub(super) fn mse(&self) -> f64 {
+    pub(crate) fn mse(&self) -> f64 {
         self.mse / self.n.max(1) as f64
     }
 
     /// Mean Kullback–Leibler divergence of the device's distribution from the reference's, in nats.
-    pub(super) fn kl(&self) -> f64 {
+    pub(crate) fn kl(&self) -> f64 {
         self.kl / self.n.max(1) as f64
     }
 
     /// Share of positions with the same best token.
-    pub(super) fn top1(&self) -> f64 {
+    pub(crate) fn top1(&self) -> f64 {
         self.same as f64 / self.n.max(1) as f64
     }
 
     /// The same among clear positions.
-    pub(super) fn top1_clear(&self) -> f64 {
+    pub(crate) fn top1_clear(&self) -> f64 {
         self.same_clear as f64 / self.clear.max(1) as f64
     }
 
     /// Share of clear positions.
-    pub(super) fn coverage(&self) -> f64 {
+    pub(crate) fn coverage(&self) -> f64 {
         self.clear as f64 / self.n.max(1) as f64
     }
 
     /// Largest error in standard deviations.
-    pub(super) fn max_error(&self) -> f32 {
+    pub(crate) fn max_error(&self) -> f32 {
         self.max
     }
 
     /// The contract: equal where clear, enough of it clear, errors within the bound.
-    pub(super) fn pass(&self) -> bool {
+    pub(crate) fn pass(&self) -> bool {
         self.same_clear == self.clear && self.coverage() >= COVERAGE && self.max <= BOUND
     }
 }
