@@ -236,8 +236,11 @@ unsafe fn block<
             }
             codes = codes.add(8 * 64);
             word = word.add(stride);
+            if HALF {
+                continue;
+            }
             left -= 1;
-            if !HALF && left == 0 {
+            if left == 0 {
                 left = steps_per_group;
                 if STORED {
                     for r in 0..R {
