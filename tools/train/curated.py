@@ -129,8 +129,9 @@ def make_query(rng, tool, split, G, skip=()):
             quoted = G.F.q(rng, v) if any(c in v for c in "'\"`[](){}\\,;:#&=\n") or rng.random() < .5 else v
             bare = "{bare}" in s
             if bare:
-                v = rng.choice(G.F.pool(G.F.TOPICS[40:], split)) if rng.random() < .7 else f"{rng.choice(['call', 'email', 'visit', 'help', 'meet'])} {G.F.person(rng, split)}"
-            s = s.replace("{bare}", v, 1) if bare else s.replace("{%s}" % key, quoted).replace("{q}", quoted, 1)
+                v = f"{G.F.pick(rng, 'verbs', split)} {rng.choice(['the', 'my', 'a', ''])} {G.F.phrase(rng, 1, 2).lower()}".replace("  ", " ").rstrip(".!?%") if split == "train" and rng.random() < .35 else \
+                    rng.choice(G.F.pool(G.F.TOPICS[40:], split)) if rng.random() < .7 else f"{rng.choice(['call', 'email', 'visit', 'help', 'meet'])} {G.F.person(rng, split)}"
+            s = s.replace("{bare}", v, 1) if bare else s.replace("{%s}" % key, quoted) if "{%s}" % key in s else s.replace("{q}", quoted, 1)
         else:
             t = str(spoken)
             if k == "date":

@@ -15,6 +15,7 @@ from check_rust import compiles
 from common import IM_END, SHAPES, CallError, parse_calls, render
 from export import dequantised_hf
 from model import Spark
+from pack import MARK, Encoder
 
 
 class Runner:
@@ -23,6 +24,7 @@ class Runner:
         state, config = dequantised_hf(path)
         self.shape = next(k for k, v in SHAPES.items() if all(config[a] == b for a, b in v.items() if a != "attention"))
         self.model = Spark(self.shape).load_hf_state(state).eval()
+        self.tok_path = path / "tokenizer.json"
         self.tok = Tokenizer.from_file(str(path / "tokenizer.json"))
 
     @torch.no_grad()
@@ -189,6 +191,41 @@ def chat_part(run, n, rng, samples):
     return rows
 
 
+# Wordings written after the training data of the second edition was frozen, and not used to change it.
+FRESH_WRAP = ["I could do with your help: {}", "Whenever it suits you, {}", "{}, would that work?", "Tonight's chore: {}", "A customer is waiting, so {}"]
+FRESH_FRAG = ["its {w} is meant to be {v}", "{v} goes in as {w}"]
+FRESH_CHAT = [  # question, words of which one must appear
+    ("How are you keeping?", "well|good|fine"), ("Ta very much", "welcome|happy|any time"), ("Catch you later", "bye|soon|goodbye"), ("Hello again, my friend", "help|do for you|like to do"),
+    ("My cat died and I can't stop crying", "sorry|hard"), ("I passed my exam!", "wonderful|great"), ("Tell me which model I am using", "spark"), ("State your name", "spark"), ("Is there a person typing your replies?", "program|not a person|model"),
+    ("Explain what this Molten thing is", "engine|lfm2"), ("Who programmed you?", "molten project"), ("What sort of things may I ask?", "tool|chat|function|sum"), ("Any chance you know the current time?", "clock"), ("Is it snowing out there?", "weather"),
+    ("Fetch the newest headlines from the internet", "no access|internet|can t"), ("Crack a joke for me", "?"), ("Got any humour in you?", "?"), ("41 plus 17 makes?", "58"), ("Take 8 away from 30", "22"), ("Seven times six is what?", "42"), ("Split 45 by 5", "9"),
+    ("Is seventeen an odd number?", "odd"), ("What is 25 plus itself?", "50"), ("How many seconds fit into 3 minutes?", "180"), ("4 metres make how many centimetres?", "400"), ("Where is the government of Norway, in which capital?", "oslo"),
+    ("France has which capital city?", "paris"), ("Gold is abbreviated how in the periodic table?", "au"), ("Which element hides behind Fe?", "iron"), ("The day following Sunday is called?", "monday"), ("After July, which month is it?", "august"),
+    ("Following the letter F, which one comes?", "g"), ("Could I get three animals?", ","), ("Write garden using only capitals", "garden"), ("Tell me the letters of chair separately", "c h a i r"), ("Hot is the opposite of what?", "cold"),
+    ("What do we call several mice, I mean one mouse, two?", "mice"), ("German for water, please?", "wasser"), ("I go by Tobias. || What name did I tell you?", "tobias"), ("My locker number is 4471. || Which locker number was it?", "4471"),
+    ("Anna owns a drum. Lou owns a kite. Who owns the kite?", "lou"), ("Peter is 34 years old. Kim is 19 years old. Tell me Kim's age.", "19"), ("Please narrate something about a hedgehog.", "hedgehog"), ("Who was the 4th emperor of Rome?", "don t know|demo model|beyond|can t"),
+    ("In plain words, what's a compiler?", "program|code|machine"), ("I'd like to understand recursion.", "itself"), ("Sleep is hard for me, any ideas?", "dark|bed|screens"), ("How does one cook an egg?", "water|minutes")]
+
+
+def fresh_part(run, n, samples):
+    """The tool cases and a short chat list in wordings that played no part in the design of the training data."""
+    gen_tools.ASK_WRAP_EVAL, gen_tools.FRAG_EVAL = FRESH_WRAP, FRESH_FRAG
+    rows = tools_part(run, n, random.Random(601), samples)
+    ok = 0
+    for q, keys in FRESH_CHAT:
+        m = []
+        for i, u in enumerate(q.split(" || ")):
+            m.append({"role": "user", "content": u})
+            m.append({"role": "assistant", "content": run.reply(m, limit=100)})
+        text = m[-1]["content"]
+        good = "?" in text and len(norm(text).split()) > 5 if keys == "?" else text.count(",") + text.count("\n") + text.count(" and ") >= 2 if keys == "," else \
+            "GARDEN" in text if keys == "garden" else any(re.search(rf"\b{k}\b", norm(text)) for k in keys.split("|"))
+        ok += good
+        samples.append(dict(part="fresh chat", ok=good, user=q, got=text, want=keys))
+    print("fresh chat", ok, "of", len(FRESH_CHAT), flush=True)
+    return dict(rows, chat=dict(n=len(FRESH_CHAT), ok=ok))
+
+
 def code_part(run, n, rng, samples):
     rows = {}
     for lang in ("python", "rust"):
@@ -227,17 +264,22 @@ def code_part(run, n, rng, samples):
 def agreement(run, hf_dir, rng, n=30):
     from transformers import Lfm2MoeForCausalLM
     ref = Lfm2MoeForCausalLM.from_pretrained(hf_dir, dtype=torch.float32).eval()
-    same_top = total = 0
+    same_top = total = same_own = own = 0
+    enc = Encoder(run.tok_path)
     for i in range(n):
         if i % 3 == 0: text = render(*gen_tools.checked(rng, "eval")[:2])
         elif i % 3 == 1: text = render(gen_chat.conversation(rng)[0])
         else: text = render(gen_code.conversation(rng)[0])
-        ids = torch.tensor([run.tok.encode(text, add_special_tokens=False).ids[:2048]])
-        a, b = run.model(ids).argmax(-1), ref(ids).logits.argmax(-1)
-        same_top += (a == b).sum().item()
-        total += a.numel()
-    print("top-1 agreement of the shipped file with bf16 weights:", same_top / total, flush=True)
-    return same_top / total
+        marked = torch.from_numpy(next(iter(enc.chats([text])))[:2048].astype("int64"))[None]
+        ids, mine = marked & (MARK - 1), marked[:, 1:] >= MARK
+        same = (run.model(ids).argmax(-1) == ref(ids).logits.argmax(-1))[:, :-1]
+        same_top += same.sum().item()
+        total += same.numel()
+        same_own += same[mine].sum().item()
+        own += mine.sum().item()
+    r = dict(all=round(same_top / total, 4), assistant=round(same_own / own, 4), tokens=total, assistant_tokens=own)
+    print("top-1 agreement of the shipped file with bf16 weights:", r, flush=True)
+    return r
 
 
 def main():
@@ -249,15 +291,17 @@ def main():
     p.add_argument("--chat", type=int, default=210)
     p.add_argument("--code", type=int, default=60)
     p.add_argument("--threads", type=int, default=2)
+    p.add_argument("--only", help="comma-separated parts: tools, intents, chat, code, fresh, top1 (all)")
     p.add_argument("--out", type=Path, default=Path("eval.json"))
     a = p.parse_args()
     torch.set_num_threads(a.threads)
     fillers.load_lists(a.lists / "lists.json.gz")
     run, samples, t0 = Runner(a.model), [], time.time()
-    report = dict(tools=tools_part(run, a.tools, random.Random(501), samples), intents=oos_part(run, a.lists, a.tools, random.Random(502)),
-                  chat=chat_part(run, a.chat, random.Random(503), samples), code=code_part(run, a.code, random.Random(504), samples))
-    if a.hf:
-        report["top1"] = agreement(run, a.hf, random.Random(505))
+    parts = dict(tools=lambda: tools_part(run, a.tools, random.Random(501), samples), intents=lambda: oos_part(run, a.lists, a.tools, random.Random(502)),
+                 chat=lambda: chat_part(run, a.chat, random.Random(503), samples), code=lambda: code_part(run, a.code, random.Random(504), samples), fresh=lambda: fresh_part(run, a.tools, samples))
+    if a.hf: parts["top1"] = lambda: agreement(run, a.hf, random.Random(505))
+    parts["fresh"] = parts.pop("fresh")                       # last: it changes the wordings
+    report = {k: f() for k, f in parts.items() if not a.only or k in a.only.split(",")}
     report["seconds"] = round(time.time() - t0)
     json.dump(dict(report, samples=samples), open(a.out, "w"), indent=1)
 

@@ -26,7 +26,34 @@ def pick(rng, name, split):
     k = (name, split)
     if k not in _cache:
         _cache[k] = pool(sorted({x for x in LISTS[name] if isinstance(x, str) and len(x) < 28 and x.isascii()}), split)
-    return rng.choice(_cache[k])
+    v = rng.choice(_cache[k])
+    if split == "train" and rng.random() < .28:                # a word nobody has seen: it can only be copied
+        v = splice(rng, _cache[k], v)
+    return v
+
+
+def splice(rng, words, a):
+    """A new word in the style of a list: the start of one entry and the end of another; never a held-out filler."""
+    b = rng.choice(words)
+    v = a[:rng.randint(1, len(a))] + b[rng.randint(0, len(b) - 1):].lower()
+    return a if held_out(v) or len(v) > 24 or v != v.strip() or "  " in v else v
+
+
+def phrase(rng, lo=1, hi=5):
+    """Random words for training, so that free text has to be copied and cannot be recalled."""
+    ws = [pick(rng, rng.choice(["nouns", "adjectives", "verbs", "common_words", "household_objects"]), "train") for _ in range(rng.randint(lo, hi))]
+    if rng.random() < .2: ws.insert(rng.randint(0, len(ws)), rng.choice([str(rng.randint(0, 999)), ident(rng), nonsense(rng, 2, 4), clock(rng)[0]]))
+    s = ws[0]
+    for w in ws[1:]:
+        s += (" " if rng.random() < .8 else rng.choice([", ", " - ", ": ", " & ", "/", "; ", " (", " + ", " = ", "_", "'s "])) + w
+    s += ")" * (s.count("(") - s.count(")"))
+    r = rng.random()
+    if r < .3: s = s[:1].upper() + s[1:]
+    elif r < .38: s = s.title()
+    r = rng.random()
+    if r < .08: s = rng.choice(["[{}]", "\"{}\"", "'{}'", "<{}>", "#{}", "{}()", "{{{}}}", "*{}*"]).replace("{{{}}}", "{%s}" % s).replace("{}", s)
+    elif r < .3: s += rng.choice([".", "!", "?", "...", "%"])
+    return "a " + s if held_out(s) else s
 
 
 WORDS_NUM = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
@@ -131,6 +158,7 @@ def clock(rng):
 
 def sentence(rng, split):
     s = rng.choice(pool(SENTENCES, split))
+    if split == "train" and rng.random() < .3: return phrase(rng, 3, 9)
     return (s.replace("{t}", clock(rng)[0]).replace("{n}", str(rng.randint(2, 90))).replace("{o}", pick(rng, "household_objects", split))
             .replace("{p}", person(rng, split)).replace("{d}", rng.choice(DAYS)))
 

@@ -27,10 +27,12 @@ def vary(rng, s):
     return s
 
 
-def ask(rng, forms, split):
-    """Picks a wording; the last of four or more wordings is kept for evaluation."""
+def ask(rng, forms, split, more=()):
+    """Picks a wording; the last of four or more wordings is kept for evaluation. `more` is for training only."""
+    first = forms[0]
     if len(forms) >= 4:
         forms = forms[-1:] if split == "eval" else forms[:-1]
+    if split == "train": forms = forms + EXTRA.get(first, []) + list(more)
     s = rng.choice(forms)
     return s if split == "eval" else vary(rng, s)
 
@@ -63,13 +65,13 @@ def arithmetic(rng, split):
         q = rng.choice([f"What is {x} {w} {y}?", f"{a} {s} {b}", f"{a}{s}{b} = ?", f"How much is {a} {s} {b}?", f"Calculate {a} {s} {b}.", f"Can you compute {x} {w} {y}?", f"{x} {w} {y}"])
         return turn(q, rng.choice([f"{a} {s} {b} = {r}.", f"{r}.", f"That is {r}.", f"{x.capitalize()} {w} {y} is {r}.", f"The answer is {r}."]))
     if op == "%":
-        return turn(ask(rng, [f"Is {a} even or odd?", f"Is {a} an odd number?", f"Tell me whether {a} is even.", f"Would you call {a} even or odd?"], split), f"{a} is {'even' if a % 2 == 0 else 'odd'}.")
+        return turn(ask(rng, [f"Is {a} even or odd?", f"Is {a} an odd number?", f"Tell me whether {a} is even.", f"Would you call {a} even or odd?"], split, [f"{a}: even or odd?", f"Even or odd: {a}?", f"Is the number {a} even?", f"Is {a} odd or even?", f"What is {a}, even or odd?"]), f"{a} is {'even' if a % 2 == 0 else 'odd'}.")
     if op == "c":
         r = "equal to" if a == b else "larger than" if a > b else "smaller than"
-        return turn(ask(rng, [f"Which is larger, {a} or {b}?", f"Is {a} bigger than {b}?", f"Compare {a} and {b}.", f"What's more: {a} or {b}?"], split), f"{a} is {r} {b}.")
-    if op == "d": return turn(ask(rng, [f"What is double {a}?", f"Double {a}.", f"Twice {a}?", f"What's {a} doubled?"], split), f"Double {a} is {2 * a}.")
-    if op == "h": return turn(ask(rng, [f"What is half of {2 * a}?", f"Half of {2 * a}?", f"Halve {2 * a}.", f"What's {2 * a} cut in half?"], split), f"Half of {2 * a} is {a}.")
-    if op == "s": return turn(ask(rng, [f"What is {a % 13} squared?", f"Square of {a % 13}?", f"Square {a % 13}.", f"What do I get if I square {a % 13}?"], split), f"{a % 13} squared is {(a % 13) ** 2}.")
+        return turn(ask(rng, [f"Which is larger, {a} or {b}?", f"Is {a} bigger than {b}?", f"Compare {a} and {b}.", f"What's more: {a} or {b}?"], split, [f"{a} or {b}, which is bigger?", f"Which number is greater: {a} or {b}?", f"What is larger, {a} or {b}?", f"Is {a} more than {b}?", f"Bigger: {a} or {b}?"]), f"{a} is {r} {b}.")
+    if op == "d": return turn(ask(rng, [f"What is double {a}?", f"Double {a}.", f"Twice {a}?", f"What's {a} doubled?"], split, [f"{a} doubled is?", f"Please double {a}", f"Two times {a}?", f"What do I get when I double {a}?", f"Give me twice {a}."]), f"Double {a} is {2 * a}.")
+    if op == "h": return turn(ask(rng, [f"What is half of {2 * a}?", f"Half of {2 * a}?", f"Halve {2 * a}.", f"What's {2 * a} cut in half?"], split, [f"{2 * a} halved?", f"Please halve {2 * a}", f"Cut {2 * a} in two.", f"Divide {2 * a} by two.", f"How much is half of {2 * a}?"]), f"Half of {2 * a} is {a}.")
+    if op == "s": return turn(ask(rng, [f"What is {a % 13} squared?", f"Square of {a % 13}?", f"Square {a % 13}.", f"What do I get if I square {a % 13}?"], split, [f"{a % 13} squared?", f"{a % 13} to the power of two?", f"What is the square of {a % 13}?", f"What do you get when squaring {a % 13}?", f"Give me {a % 13} squared."]), f"{a % 13} squared is {(a % 13) ** 2}.")
     n = rng.randint(2, 5)
     xs = [rng.randint(0, 30) for _ in range(n)]
     t = ", ".join(map(str, xs))
@@ -84,9 +86,9 @@ def units(rng, split):
     big, small, k = rng.choice(UNITS)
     n = rng.randint(1, 12)
     if rng.random() < .65:
-        return turn(ask(rng, [f"How many {small} are in {n} {big}?", f"Convert {n} {big} to {small}.", f"{n} {big} in {small}?", f"What is {n} {big} in {small}?"], split),
+        return turn(ask(rng, [f"How many {small} are in {n} {big}?", f"Convert {n} {big} to {small}.", f"{n} {big} in {small}?", f"What is {n} {big} in {small}?"], split, [f"{n} {big} are how many {small}?", f"How many {small} make {n} {big}?", f"Tell me {n} {big} in {small}.", f"Express {n} {big} in {small}."]),
                     rng.choice([f"{n} {big} {'are' if n > 1 else 'is'} {n * k} {small}.", f"{n} {big} = {n * k} {small}."]))
-    return turn(ask(rng, [f"How many {big} are {n * k} {small}?", f"Convert {n * k} {small} to {big}.", f"{n * k} {small} in {big}?", f"What is {n * k} {small} in {big}?"], split), f"{n * k} {small} are {n} {big}.")
+    return turn(ask(rng, [f"How many {big} are {n * k} {small}?", f"Convert {n * k} {small} to {big}.", f"{n * k} {small} in {big}?", f"What is {n * k} {small} in {big}?"], split, [f"{n * k} {small} are how many {big}?", f"Tell me {n * k} {small} in {big}.", f"Express {n * k} {small} in {big}.", f"How many {big} make {n * k} {small}?"]), f"{n * k} {small} are {n} {big}.")
 
 
 def capitals(rng, split):
@@ -94,17 +96,17 @@ def capitals(rng, split):
     r = rng.choice(rows)
     c, k = r["country"], r["capital"]
     if rng.random() < .75:
-        return turn(ask(rng, [f"What is the capital of {c}?", f"Capital of {c}?", f"Which city is the capital of {c}?", f"Name the capital of {c}.", f"Do you know what {c}'s capital is?"], split),
+        return turn(ask(rng, [f"What is the capital of {c}?", f"Capital of {c}?", f"Which city is the capital of {c}?", f"Name the capital of {c}.", f"Do you know what {c}'s capital is?"], split, [f"What is {c}'s capital?", f"{c}: what is its capital?", f"Which is the capital city of {c}?", f"Tell me the capital of {c}.", f"The capital of {c} is?", f"What city is {c}'s capital?", f"Do you know the capital of {c}?"]),
                     rng.choice([f"The capital of {c} is {k}.", f"{k} is the capital of {c}."]))
-    return turn(ask(rng, [f"Which country has {k} as its capital?", f"{k} is the capital of which country?", f"What country is {k} the capital of?", f"{k} is a capital: of which country?"], split), f"{k} is the capital of {c}.")
+    return turn(ask(rng, [f"Which country has {k} as its capital?", f"{k} is the capital of which country?", f"What country is {k} the capital of?", f"{k} is a capital: of which country?"], split, [f"{k}: capital of which country?", f"{k} is the capital of what?", f"Whose capital is {k}?"]), f"{k} is the capital of {c}.")
 
 
 def elements(rng, split):
     r = rng.choice(LISTS["element_symbols"][:92])
     k = rng.random()
-    if k < .4: return turn(ask(rng, [f"What is the chemical symbol of {r['name'].lower()}?", f"Symbol for {r['name'].lower()}?", f"Which symbol does {r['name'].lower()} have?", f"What letters stand for {r['name'].lower()}?", f"Write {r['name'].lower()} as a symbol.", f"How is {r['name'].lower()} written in chemistry?"], split), f"The symbol of {r['name'].lower()} is {r['symbol']}.")
-    if k < .7: return turn(ask(rng, [f"Which element has the symbol {r['symbol']}?", f"What does {r['symbol']} stand for in the periodic table?", f"What element is {r['symbol']}?", f"{r['symbol']} stands for which element?", f"Name the element {r['symbol']}.", f"{r['symbol']} is the symbol of what?"], split), f"{r['symbol']} is {r['name'].lower()}.")
-    return turn(ask(rng, [f"What is the atomic number of {r['name'].lower()}?", f"Atomic number of {r['name'].lower()}?", f"Which number does {r['name'].lower()} have in the periodic table?", f"Number of protons in {r['name'].lower()}?", f"The number of {r['name'].lower()} in the periodic table?", f"How many protons does {r['name'].lower()} have?"], split), f"{r['name']} has atomic number {r['number']}.")
+    if k < .4: return turn(ask(rng, [f"What is the chemical symbol of {r['name'].lower()}?", f"Symbol for {r['name'].lower()}?", f"Which symbol does {r['name'].lower()} have?", f"What letters stand for {r['name'].lower()}?", f"Write {r['name'].lower()} as a symbol.", f"How is {r['name'].lower()} written in chemistry?"], split, [f"What is the symbol of {r['name'].lower()}?", f"How do chemists write {r['name'].lower()}?", f"{r['name']}: symbol?", f"In chemistry, what is the sign for {r['name'].lower()}?", f"Chemical sign of {r['name'].lower()}?"]), f"The symbol of {r['name'].lower()} is {r['symbol']}.")
+    if k < .7: return turn(ask(rng, [f"Which element has the symbol {r['symbol']}?", f"What does {r['symbol']} stand for in the periodic table?", f"What element is {r['symbol']}?", f"{r['symbol']} stands for which element?", f"Name the element {r['symbol']}.", f"{r['symbol']} is the symbol of what?"], split, [f"{r['symbol']} is which element?", f"What is {r['symbol']} the symbol for?", f"{r['symbol']}: which element is that?", f"The symbol {r['symbol']} belongs to which element?"]), f"{r['symbol']} is {r['name'].lower()}.")
+    return turn(ask(rng, [f"What is the atomic number of {r['name'].lower()}?", f"Atomic number of {r['name'].lower()}?", f"Which number does {r['name'].lower()} have in the periodic table?", f"Number of protons in {r['name'].lower()}?", f"The number of {r['name'].lower()} in the periodic table?", f"How many protons does {r['name'].lower()} have?"], split, [f"How many protons are in {r['name'].lower()}?", f"What number is {r['name'].lower()}?", f"Protons of {r['name'].lower()}?", f"Give me the atomic number of {r['name'].lower()}."]), f"{r['name']} has atomic number {r['number']}.")
 
 
 _defs = None
@@ -115,7 +117,7 @@ def definitions(rng, split):
     if _defs is None: _defs = LISTS.get("_definitions") or [["tree", "noun", "a tall plant with a trunk", ""]]
     w, pos, gloss, ex = rng.choice(_defs)
     a = "an" if w[0] in "aeiou" else "a"
-    q = ask(rng, [f"What does {w} mean?", f"Define {w}.", f"What is the meaning of {w}?", f"Explain the word {w}.", f"What is {a} {w}?" if pos == "noun" else f"Meaning of {w}?", f"What is meant by {w}?", f"Give me a definition of {w}.", f"Do you know the word {w}?", f"{w}: what does it mean?", f"Could you define the word \"{w}\"?"], split)
+    q = ask(rng, [f"What does {w} mean?", f"Define {w}.", f"What is the meaning of {w}?", f"Explain the word {w}.", f"What is {a} {w}?" if pos == "noun" else f"Meaning of {w}?", f"What is meant by {w}?", f"Give me a definition of {w}.", f"Do you know the word {w}?", f"{w}: what does it mean?", f"Could you define the word \"{w}\"?"], split, [f"Define the word {w}.", f"What's the definition of {w}?", f"Tell me what {w} means.", f"I don't know the word {w}. What does it mean?", f"Please define \"{w}\" for me.", f"Definition of \"{w}\"?", f"How would you define {w}?"])
     g = gloss.split(";")[0].strip()
     return turn(q, (f"{w.capitalize()} ({pos}): {g}." if rng.random() < .7 else f"As a {pos}, {w} means: {g}.") + (f" Example: {ex}." if ex and rng.random() < .3 else ""))
 
@@ -125,7 +127,7 @@ def lists(rng, split):
     n = rng.randint(2, 6)
     xs = list(dict.fromkeys(rng.choice(_short(key)) for _ in range(n * 3)))[:n]
     n = len(xs)
-    q = ask(rng, [f"Name {num(rng, n)} {plural}.", f"List {num(rng, n)} {plural}.", f"Give me {num(rng, n)} {plural}.", f"Can you name {num(rng, n)} {plural}?", f"Tell me {num(rng, n)} {plural}.", f"{num(rng, n)} {plural} please", f"I want to hear {num(rng, n)} {plural}.", f"Write down {num(rng, n)} {plural}.", f"Which {plural} do you know? Name {num(rng, n)}.", f"I need {num(rng, n)} {plural} as examples."], split)
+    q = ask(rng, [f"Name {num(rng, n)} {plural}.", f"List {num(rng, n)} {plural}.", f"Give me {num(rng, n)} {plural}.", f"Can you name {num(rng, n)} {plural}?", f"Tell me {num(rng, n)} {plural}.", f"{num(rng, n)} {plural} please", f"I want to hear {num(rng, n)} {plural}.", f"Write down {num(rng, n)} {plural}.", f"Which {plural} do you know? Name {num(rng, n)}.", f"I need {num(rng, n)} {plural} as examples."], split, [f"Could you list {n} {plural}?", f"I want {n} {plural}.", f"Examples of {plural}: {n} please", f"Let me have {n} {plural}.", f"Some {plural}? {n} will do.", f"{n} examples of {plural}", f"Think of {n} {plural}."])
     r = rng.random()
     if r < .4: a = ", ".join(xs[:-1]) + " and " + xs[-1] + "."
     elif r < .7: a = "\n".join(f"- {x}" for x in xs)
@@ -148,45 +150,45 @@ def words_task(rng, split):
     ws = [x for x in dict.fromkeys(ws) if " " not in x] or ["tree", "lamp"]
     s = " ".join(ws)
     k = rng.randrange(11)
-    if k == 0: return turn(ask(rng, [f"Write {w} in capital letters.", f"Make this uppercase: {w}", f"Uppercase {w}.", f"Change {w} to upper case.", f"{w} in big letters please", f"Shout {w}.", f"Put {w} into all caps."], split), w.upper())
-    if k == 1: return turn(ask(rng, [f"Spell {w}.", f"How do you spell {w}?", f"Spell the word {w} letter by letter.", f"Give me the letters of {w}."], split), "-".join(w.replace(" ", "")))
-    if k == 2: return turn(ask(rng, [f"How many words are in \"{s}\"?", f"Count the words: {s}", f"Word count of \"{s}\"?", f"How many words does \"{s}\" have?"], split), f"There {'are' if len(ws) != 1 else 'is'} {len(ws)} word{'s' if len(ws) != 1 else ''}.")
-    if k == 3: return turn(ask(rng, [f"Sort these words: {', '.join(ws)}", f"Put in alphabetical order: {', '.join(ws)}", f"Alphabetical order of {', '.join(ws)}?", f"Order {', '.join(ws)} alphabetically.", f"Put these from A to Z: {', '.join(ws)}", f"Arrange {', '.join(ws)} from A to Z."], split), ", ".join(sorted(ws, key=str.lower)))
-    if k == 4: return turn(ask(rng, [f"Reverse the order of these words: {s}", f"Say these words backwards: {s}", f"Turn the word order around: {s}", f"Give me {s} in reverse order."], split), " ".join(ws[::-1]))
-    if k == 5: return turn(ask(rng, [f"Repeat after me: {s}", f"Say \"{s}\".", f"Please repeat: {s}", f"Echo this back: {s}"], split), s)
-    if k == 6: return turn(ask(rng, [f"What is the first letter of {w}?", f"First letter of {w}?", f"Which letter does {w} start with?", f"{w} begins with which letter?"], split), f"{w.capitalize()} starts with {w[0].upper()}.")
-    if k == 7: return turn(ask(rng, [f"Make a list of these: {', '.join(ws)}", f"Turn this into bullet points: {', '.join(ws)}", f"Bullet list please: {', '.join(ws)}", f"Write {', '.join(ws)} as a bulleted list."], split), "\n".join("- " + x for x in ws))
+    if k == 0: return turn(ask(rng, [f"Write {w} in capital letters.", f"Make this uppercase: {w}", f"Uppercase {w}.", f"Change {w} to upper case.", f"{w} in big letters please", f"Shout {w}.", f"Put {w} into all caps."], split, [f"{w} in upper case?", f"Give me {w} in capitals.", f"Capitalise every letter of {w}.", f"Say {w} in capitals."]), w.upper())
+    if k == 1: return turn(ask(rng, [f"Spell {w}.", f"How do you spell {w}?", f"Spell the word {w} letter by letter.", f"Give me the letters of {w}."], split, [f"Spelling of {w}?", f"Which letters are in {w}?", f"What letters make up {w}?", f"List the letters of {w}.", f"Letters of {w}, one by one"]), "-".join(w.replace(" ", "")))
+    if k == 2: return turn(ask(rng, [f"How many words are in \"{s}\"?", f"Count the words: {s}", f"Word count of \"{s}\"?", f"How many words does \"{s}\" have?"], split, [f"Number of words in \"{s}\"?", f"\"{s}\": how many words?", f"Please count the words in \"{s}\".", f"How many words does this have: {s}"]), f"There {'are' if len(ws) != 1 else 'is'} {len(ws)} word{'s' if len(ws) != 1 else ''}.")
+    if k == 3: return turn(ask(rng, [f"Sort these words: {', '.join(ws)}", f"Put in alphabetical order: {', '.join(ws)}", f"Alphabetical order of {', '.join(ws)}?", f"Order {', '.join(ws)} alphabetically.", f"Put these from A to Z: {', '.join(ws)}", f"Arrange {', '.join(ws)} from A to Z."], split, [f"Sort {', '.join(ws)} from A to Z.", f"{', '.join(ws)} in alphabetical order?", f"Sort alphabetically: {', '.join(ws)}", f"Arrange by alphabet: {', '.join(ws)}"]), ", ".join(sorted(ws, key=str.lower)))
+    if k == 4: return turn(ask(rng, [f"Reverse the order of these words: {s}", f"Say these words backwards: {s}", f"Turn the word order around: {s}", f"Give me {s} in reverse order."], split, [f"Reverse: {s}", f"{s}, but backwards", f"Put the words in reverse: {s}", f"Last word first: {s}"]), " ".join(ws[::-1]))
+    if k == 5: return turn(ask(rng, [f"Repeat after me: {s}", f"Say \"{s}\".", f"Please repeat: {s}", f"Echo this back: {s}"], split, [f"Repeat: {s}", f"Now say: {s}", f"Copy this: {s}", f"Echo: {s}", f"Write exactly this: {s}", f"Say after me: {s}"]), s)
+    if k == 6: return turn(ask(rng, [f"What is the first letter of {w}?", f"First letter of {w}?", f"Which letter does {w} start with?", f"{w} begins with which letter?"], split, [f"Which letter is first in {w}?", f"{w} starts with what letter?", f"How does {w} begin?", f"The first letter of {w} is?"]), f"{w.capitalize()} starts with {w[0].upper()}.")
+    if k == 7: return turn(ask(rng, [f"Make a list of these: {', '.join(ws)}", f"Turn this into bullet points: {', '.join(ws)}", f"Bullet list please: {', '.join(ws)}", f"Write {', '.join(ws)} as a bulleted list."], split, [f"Bullets: {', '.join(ws)}", f"List with dashes: {', '.join(ws)}", f"Show {', '.join(ws)} as bullets.", f"Format as a list: {', '.join(ws)}"]), "\n".join("- " + x for x in ws))
     if k == 8:
         a, b = rng.choice(OPPOSITES)
         if rng.random() < .5: a, b = b, a
-        return turn(ask(rng, [f"What is the opposite of {a}?", f"Opposite of {a}?", f"Give me an antonym of {a}.", f"Name the contrary of {a}.", f"Which word is the opposite of {a}?", f"Which word means the contrary of {a}?"], split), f"The opposite of {a} is {b}.")
+        return turn(ask(rng, [f"What is the opposite of {a}?", f"Opposite of {a}?", f"Give me an antonym of {a}.", f"Name the contrary of {a}.", f"Which word is the opposite of {a}?", f"Which word means the contrary of {a}?"], split, [f"What's the contrary of {a}?", f"Antonym of {a}?", f"{a} - opposite?", f"The opposite of {a} is?"]), f"The opposite of {a} is {b}.")
     if k == 9:
         a, b = rng.choice(SYNONYMS)
-        return turn(ask(rng, [f"Give me a synonym for {a}.", f"What is another word for {a}?", f"Synonym of {a}?", f"Which word means about the same as {a}?"], split), f"Another word for {a} is {b}.")
+        return turn(ask(rng, [f"Give me a synonym for {a}.", f"What is another word for {a}?", f"Synonym of {a}?", f"Which word means about the same as {a}?"], split, [f"Another word for {a}?", f"What means the same as {a}?", f"{a} - synonym?", f"Say {a} in another word."]), f"Another word for {a} is {b}.")
     a, b = rng.choice(PLURALS)
-    return turn(ask(rng, [f"What is the plural of {a}?", f"Plural of {a}?", f"One {a}, two what?", f"How do you say {a} in the plural?"], split), f"The plural of {a} is {b}.")
+    return turn(ask(rng, [f"What is the plural of {a}?", f"Plural of {a}?", f"One {a}, two what?", f"How do you say {a} in the plural?"], split, [f"{a}, plural?", f"What do you call more than one {a}?", f"Plural form of {a}?", f"What's the plural of {a}?", f"Make {a} plural."]), f"The plural of {a} is {b}.")
 
 
 def order(rng, split):
     k = rng.randrange(4)
     if k == 0:
         i = rng.randrange(7); d = F.DAYS
-        return turn(ask(rng, [f"Which day comes after {d[i]}?", f"What day is it the day after {d[i]}?", f"What follows {d[i]}?", f"Today is {d[i]}. What day is tomorrow?", f"Tomorrow of {d[i]}?", f"If today is {d[i]}, what is tomorrow?"], split), f"{d[(i + 1) % 7]} comes after {d[i]}.")
+        return turn(ask(rng, [f"Which day comes after {d[i]}?", f"What day is it the day after {d[i]}?", f"What follows {d[i]}?", f"Today is {d[i]}. What day is tomorrow?", f"Tomorrow of {d[i]}?", f"If today is {d[i]}, what is tomorrow?"], split, [f"Today it is {d[i]}. And tomorrow?", f"It is {d[i]} today; which day is tomorrow?", f"The day after {d[i]} is?", f"After {d[i]} comes which day?", f"Which day follows {d[i]}?", f"When today is {d[i]}, tomorrow is?"]), f"{d[(i + 1) % 7]} comes after {d[i]}.")
     if k == 1:
         i = rng.randrange(12); d = F.MONTHS
-        return turn(ask(rng, [f"Which month comes after {d[i]}?", f"What month follows {d[i]}?", f"What comes after {d[i]}?", f"It is {d[i]}; which month is next?"], split), f"{d[(i + 1) % 12]} comes after {d[i]}.")
+        return turn(ask(rng, [f"Which month comes after {d[i]}?", f"What month follows {d[i]}?", f"What comes after {d[i]}?", f"It is {d[i]}; which month is next?"], split, [f"The month after {d[i]} is?", f"After {d[i]} comes which month?", f"Now it is {d[i]}. What month comes next?", f"Next month after {d[i]}?", f"{d[i]} is followed by which month?"]), f"{d[(i + 1) % 12]} comes after {d[i]}.")
     if k == 2:
         i = rng.randrange(12); d = F.MONTHS
         n = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][i]
-        return turn(ask(rng, [f"How many days does {d[i]} have?", f"Days in {d[i]}?", f"How long is {d[i]}?", f"What is the number of days in {d[i]}?"], split), f"{d[i]} has {n} days" + (", or 29 in a leap year." if i == 1 else "."))
+        return turn(ask(rng, [f"How many days does {d[i]} have?", f"Days in {d[i]}?", f"How long is {d[i]}?", f"What is the number of days in {d[i]}?"], split, [f"{d[i]} has how many days?", f"How many days are in {d[i]}?", f"Number of days in {d[i]}?", f"Count of days in {d[i]}?"]), f"{d[i]} has {n} days" + (", or 29 in a leap year." if i == 1 else "."))
     i = rng.randrange(25); a = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-    return turn(ask(rng, [f"Which letter comes after {a[i]}?", f"Letter after {a[i]}?", f"What follows {a[i]} in the alphabet?", f"The letter after {a[i]} is?", f"Which letter is next after {a[i]}?", f"Next letter of the alphabet after {a[i]}?"], split), f"{a[i + 1]} comes after {a[i]}.")
+    return turn(ask(rng, [f"Which letter comes after {a[i]}?", f"Letter after {a[i]}?", f"What follows {a[i]} in the alphabet?", f"The letter after {a[i]} is?", f"Which letter is next after {a[i]}?", f"Next letter of the alphabet after {a[i]}?"], split, [f"What letter follows {a[i]}?", f"After {a[i]} comes which letter?", f"{a[i]}, and then?", f"Alphabet: what is after {a[i]}?", f"The next letter after {a[i]}?"]), f"{a[i + 1]} comes after {a[i]}.")
 
 
 def languages(rng, split):
     lang = rng.choice(sorted(PHRASES))
     en, x = rng.choice(sorted(PHRASES[lang].items()))
-    return turn(ask(rng, [f"How do you say {en} in {lang}?", f"Translate {en} into {lang}.", f"What is {en} in {lang}?", f"{en} in {lang}?", f"What's the {lang} word for {en}?"], split), rng.choice([f"In {lang}, {en} is \"{x}\".", f"{x}."]))
+    return turn(ask(rng, [f"How do you say {en} in {lang}?", f"Translate {en} into {lang}.", f"What is {en} in {lang}?", f"{en} in {lang}?", f"What's the {lang} word for {en}?"], split, [f"{lang} for {en}?", f"What is the {lang} word for {en}?", f"Say {en} in {lang}.", f"{en}: in {lang}, please", f"Give me the {lang} for {en}.", f"How would I say {en} in {lang}?"]), rng.choice([f"In {lang}, {en} is \"{x}\".", f"{x}."]))
 
 
 def memory(rng, split):
@@ -238,7 +240,9 @@ def identity(rng, split): return table(rng, split, IDENTITY)
 def facts_qa(rng, split):
     q, a = rng.choice(FACTS)
     forms = [q] + [w.format(q[0].lower() + q[1:]) for w in ("Do you know {}", "Can you tell me {}", "Tell me, {}")] if False else [q, q, f"Quick question: {q[0].lower() + q[1:]}", f"I wonder: {q[0].lower() + q[1:]}", f"One thing I'd like to know: {q[0].lower() + q[1:]}"]
-    return turn(ask(rng, forms, split), a)
+    low = q[0].lower() + q[1:]
+    more = [x + low for x in ("Tell me: ", "Do you know this: ", "Help me out: ", "My question is: ", "I'm curious: ", "Question: ", "Please answer: ", "I'd love to know: ", "Can you answer this? ", "Something I always wondered: ")]
+    return turn(ask(rng, forms, split, more), a)
 def advice(rng, split):
     q, a = rng.choice(ADVICE)
     return turn(ask(rng, q, split), a)
@@ -246,7 +250,8 @@ def concepts(rng, split):
     t, a = rng.choice(CONCEPTS)
     return turn(ask(rng, [f"What is {t}?", f"Explain {t}.", f"What does {t} mean in programming?", f"Can you explain {t} to me?", f"{t}?", f"In short, what is {t}?"], split), a)
 def jokes(rng, split):
-    return turn(ask(rng, ["Tell me a joke.", "Do you know a joke?", "Make me laugh.", "Another joke please.", "Say something funny."], split), rng.choice(JOKES))
+    return turn(ask(rng, ["Tell me a joke.", "Do you know a joke?", "Make me laugh.", "Another joke please.", "Say something funny."], split,
+                    ["Joke?", "A joke, please.", "Got a joke?", "I want to laugh.", "Can you be funny?", "Tell me something that makes me laugh.", "Know any good jokes?", "Cheer me up with a joke.", "Make me smile.", "Give me a funny line.", "What is your best joke?", "Be funny."]), rng.choice(JOKES))
 
 
 def unknown(rng, split):
@@ -277,7 +282,8 @@ def story(rng, split):
          rng.choice([f"\"Let us look together,\" said the {fr}.", f"The {fr} thought for a while and then smiled.", f"Together they walked until the sun went down."]),
          rng.choice([f"At last they found what they were looking for, and {n} shared it with everyone.", f"In the end {n} learned that asking for help is brave.", f"From that day on {n} and the {fr} were best friends.", f"They laughed, went home and slept well."])]
     if rng.random() < .3: s.pop(rng.randint(1, 3))
-    t = rng.choice([f"Tell me a short story about {art} {a}.", f"Write a story about {art} {a} named {n}.", f"A bedtime story with {art} {a}, please.", f"Can you tell a story about {art} {a}?"]) if split != "eval" else f"Make up a little tale about {art} {a}."
+    t = rng.choice([f"Tell me a short story about {art} {a}.", f"Write a story about {art} {a} named {n}.", f"A bedtime story with {art} {a}, please.", f"Can you tell a story about {art} {a}?", f"Invent a story with {art} {a}.", f"Tell me a tale about {art} {a}.", f"I would love a story about {art} {a}.",
+                    f"A little story about {art} {a} please", f"Make up a story about {art} {a} called {n}.", f"Can I hear a tale of {art} {a}?", f"Story time: {art} {a}!", f"Think of a short tale with {art} {a} in it."]) if split != "eval" else f"Make up a little tale about {art} {a}."
     return turn(t, " ".join(s))
 
 
@@ -319,8 +325,8 @@ def context_qa(rng, split):
     return turn(rng.choice([f"{t} {q}", f"{t}\n{q}", f"Text: {t}\nQuestion: {q}", f"Read this: {t} {q}"]), a)
 
 
-MAKERS = [(small_talk, 9), (identity, 11), (facts_qa, 11), (advice, 6), (concepts, 7), (jokes, 2), (arithmetic, 12), (units, 4), (capitals, 6), (elements, 2), (definitions, 6),
-          (lists, 5), (words_task, 9), (order, 3), (languages, 3), (memory, 9), (unknown, 7), (no_access, 4), (story, 3), (draft, 3), (context_qa, 7)]
+MAKERS = [(small_talk, 13), (identity, 11), (facts_qa, 9), (advice, 6), (concepts, 6), (jokes, 3), (arithmetic, 17), (units, 5), (capitals, 7), (elements, 5), (definitions, 4),
+          (lists, 6), (words_task, 13), (order, 6), (languages, 5), (memory, 9), (unknown, 6), (no_access, 6), (story, 3), (draft, 3), (context_qa, 7)]
 SYSTEMS = ["", "", "", "", "", "You are Spark.", "You are Spark, a small demo model inside Molten.", "You are a helpful assistant.", "Be brief.", "Answer in short sentences.", "You are a friendly assistant."]
 
 

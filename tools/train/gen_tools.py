@@ -80,6 +80,9 @@ def sample(rng, kind, split, spec):
     if kind == "item":
         v = pick(rng, rng.choice(["household_objects", "fruits", "vegetables", "clothes", "appliances", "breads", "animals", "instruments", "pastries", "flowers"]), split)
         return v, v
+    if split == "train" and kind in ("title", "text", "query") and rng.random() < .4: return F.phrase(rng, *((2, 10) if kind == "text" else (1, 4))), None
+    if split == "train" and kind == "command" and rng.random() < .4:
+        return rng.choice([f"grep -n {F.nonsense(rng)} {F.path(rng)}", f"cat {F.path(rng)}", f"python {F.path(rng)} --{F.nonsense(rng)} {rng.randint(0, 99)}", f"cp {F.path(rng)} {F.path(rng)}", f"{F.nonsense(rng)} -{rng.choice('abcxyz')} '{F.phrase(rng).replace(chr(39), '')}'"]), None
     if kind == "title":
         r = rng.random()
         v = rng.choice(F.pool(F.TOPICS, split)) if r < .5 else rng.choice(F.pool(F.NASTY, split)) if r < .72 else \
@@ -182,7 +185,15 @@ ASK_WRAP = ["{}", "{}", "{}", "Please {}", "Can you {}?", "Could you {}?", "I ne
             "If you can, {}", "As a next step, {}", "{} when you have a moment", "{} right away", "{}, it's urgent", "This is important: {}", "One more thing: {}", "I wonder if you could {}",
             "Is it possible to {}?", "Kindly {}", "{}, will you?", "For me, {}", "{} and tell me what happens", "{} if possible", "We should {}", "I'm asking you to {}", "Task: {}", "Your job: {}",
             "Here is what I need: {}", "My request is to {}", "{} at once", "Before lunch, {}", "Somebody asked me to {}", "{}, please and thank you", "Do this: {}", "Listen, {}", "Do it now: {}"]
+FRAG_EVAL = ["{w} should be {v}", "take {v} for {w}"]
 ASK_WRAP_EVAL = ["Be so kind and {}", "{} as soon as you can", "Do me a favour and {}", "I was hoping you could {}", "For today: {}"]
+# training only: free combinations of an opening, a frame and an ending
+LEADS = ["Hey, ", "Hi, ", "Hello! ", "Ok so ", "Alright: ", "Right, ", "Good morning! ", "Dear assistant, ", "Since I'm busy, ", "While I'm out, ", "On my behalf, ", "Quickly: ", "Note this: ", "New job: ",
+         "Okay then, ", "As discussed, ", "As promised, ", "Once more: ", "To begin with, ", "For the team: ", "For our project: ", "By the way, ", "Sorry to bother you, but ", "Last thing: ", "Item one: ", "Well, ", "Actually, "]
+FRAMES = ["{}", "{}", "please {}", "can you {}", "could you {}", "I need to {}", "would you kindly {}", "I'd like you to {}", "the plan is to {}", "it's time to {}", "you may {}", "be a dear and {}", "make sure to {}", "don't forget to {}",
+          "remember to {}", "help us {}", "we want to {}", "I hope you can {}", "would it be okay to {}", "do us a service and {}", "my task for you is to {}", "your next step: {}", "what I want is to {}", "someone must {}", "feel free to {}",
+          "it would help me if you {}", "are you able to {}", "I'd be glad if you {}", "I was told to {}", "I was thinking we {}", "could we {}", "you can {}", "I expect you to {}", "try and {}", "how about you {}"]
+TAILS = ["", "", "", " if you don't mind", " without delay", " asap", " and report back", ", cheers", ", thank you", " when you get the chance", " for us", ", okay", ", that's all", " - it matters", " quickly", " as we agreed"]
 ART = ["a", "the", "the", "my", "", "a new", "our", "this"]
 
 SYS = ["", "", "", "", "You are a helpful assistant.", "You are Spark, a small demo model inside Molten.", "Use the tools when they help.", "Be brief.",
@@ -269,8 +280,10 @@ def fragment(rng, a, p, value, spoken, split):
     frags = A[k]["frags"]
     r = rng.random()
     if r < .62: f = rng.choice(frags)
-    elif split == "eval" and r < .85: f = rng.choice(["{w} should be {v}", "take {v} for {w}"])
-    else: f = rng.choice(["{w} {v}", "{w}: {v}", "{w} = {v}", "with {w} {v}", "set {w} to {v}", "use {v} as the {w}", "and {v} as {w}", "the {w} is {v}"])
+    elif split == "eval" and r < .85: f = rng.choice(FRAG_EVAL)
+    elif split == "eval" or r < .8: f = rng.choice(["{w} {v}", "{w}: {v}", "{w} = {v}", "with {w} {v}", "set {w} to {v}", "use {v} as the {w}", "and {v} as {w}", "the {w} is {v}"])
+    else: f = rng.choice(["let {w} be {v}", "{w} must be {v}", "choose {v} as {w}", "put {v} as {w}", "{v} as the {w}", "having {w} {v}", "where {w} is {v}", "{w} equals {v}", "{w} of {v}", "make {w} {v}", "go with {v} for {w}",
+                          "pick {v} as the {w}", "for {w} I want {v}", "{w} -> {v}", "({w} {v})", "{w} being {v}", "my {w} is {v}", "enter {v} under {w}", "{w} needs to be {v}", "{v} for {w}", "{w} has to be {v}", "whose {w} is {v}"])
     if k == "code" and "\n" in str(plain) and "\n{v}" not in f: f = rng.choice(A["code"]["frags"])
     return f.replace("{w}", w).replace("{v}", str(plain)).replace("{q}", quoted)
 
@@ -315,6 +328,12 @@ def said_by(rng, tool, s, split):
 
 
 def wrap(rng, s, split):
+    if split == "train" and rng.random() < .4:
+        t = rng.choice(FRAMES).replace("{}", s) if "\n" not in s and ". " not in s else s
+        if rng.random() < .4: t = rng.choice(LEADS + [F.sentence(rng, split) + " "] * 8) + t
+        if "\n" not in s: t += rng.choice(TAILS)
+        if rng.random() < .6: t = t[:1].upper() + t[1:]
+        return t + (rng.choice([".", "?", "!"]) if t[-1].isalnum() and rng.random() < .4 else "")
     w = rng.choice(ASK_WRAP_EVAL if split == "eval" else ASK_WRAP)
     if "\n" in s or ". " in s:
         w = rng.choice(["{}", "{}", "Please {}", "please {}"])
@@ -409,7 +428,7 @@ def ask_back(rng, tool, a):
 
 def conversation(rng, split="train", case=None, held=False, chat=None):
     """One tool conversation: (messages, tools, case, target tool names)."""
-    case = case or rng.choices(["one", "result", "none", "ask", "two", "talk"], [36, 20, 13, 14, 12, 5])[0]
+    case = case or rng.choices(["one", "result", "none", "ask", "two", "talk"], [28, 13, 16, 21, 18, 4])[0]
     tool = make_tool(rng, split, held=held)
     if case == "ask" and not any(tool["params"][a]["kind"] != "code" for a in tool["required"]):
         case = "one"
@@ -430,7 +449,7 @@ def conversation(rng, split="train", case=None, held=False, chat=None):
         return m, wrap_tools(rng, tools), case
     if case == "none":
         tools = others
-        others = [t for t in others if t["obj"] != tool["obj"] and t["v"] != tool["v"]] or others
+        if split == "train": tools = [t for t in others if t["obj"] != tool["obj"]] or distractors(rng, tool, split, 1)
         s, _ = make_query(rng, tool, split)
         m += [{"role": "user", "content": said_by(rng, tool, s, split)}, {"role": "assistant", "content": no_tool(rng, tools)}]
         if rng.random() < .3:                                   # then something that does fit
@@ -519,7 +538,7 @@ class Intents:
         return dict(schema=f, name=name, rename=rename, slots=slots, intent=intent)
 
     def conversation(self, rng):
-        if self.oos and rng.random() < .1:
+        if self.oos and rng.random() < .22:
             r, target = rng.choice(self.oos), None
         else:
             intent = rng.choice(self.names)
@@ -529,7 +548,7 @@ class Intents:
         for i in rng.sample(self.names, rng.randint(1, 4)):
             if target and (i == target["intent"] or i.split("_")[0] == target["intent"].split("_")[0]): continue
             if target is None or True: tools.append(self.tool(rng, i))
-        if target and rng.random() < .12 and len(tools) > 1:
+        if target and rng.random() < .3 and len(tools) > 1:
             tools.remove(target); target = None
         if len({t["name"] for t in tools}) != len(tools): return None
         rng.shuffle(tools)
@@ -538,7 +557,7 @@ class Intents:
             args = {target["rename"][s]: r["slots"][s] for s in target["slots"] if s in r["slots"]}
             m.append({"role": "assistant", "content": "", "tool_calls": [call(target["name"], **args)]})
         else:
-            m.append({"role": "assistant", "content": rng.choice(["None of my tools can do that.", "I don't have a tool for that.", "Sorry, no tool here fits that request."])})
+            m.append({"role": "assistant", "content": rng.choice(["None of my tools can do that.", "I don't have a tool for that.", "Sorry, no tool here fits that request.", "I can't do that with the tools I have."])})
         return m, wrap_tools(rng, tools), "intent"
 
 

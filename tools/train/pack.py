@@ -2,7 +2,7 @@
 
     python pack.py docs DOCS_DIR TOKENIZER OUT                       # the public text and code
     python pack.py generate KIND SEED COUNT LISTS_DIR TOKENIZER OUT  # KIND: tools, chat or codegen
-    python pack.py workers N TOOLS CHAT CODE LISTS_DIR TOKENIZER OUT # N processes share these counts (thousands)
+    python pack.py workers N TOOLS CHAT CODE LISTS_DIR TOKENIZER OUT [SEED] # N processes share these counts (thousands)
 """
 import gzip, json, os, random, subprocess, sys
 from pathlib import Path
@@ -110,7 +110,7 @@ def generate(kind, seed, count, src, tok, out, part="train"):
             return render(gen_chat.conversation(rng)[0])
         if kind == "codegen":
             return render(gen_code.conversation(rng)[0])
-        if intents and rng.random() < .1:
+        if intents and rng.random() < .14:
             c = intents.conversation(rng)
             if c:
                 return render(c[0], c[1])
@@ -124,19 +124,23 @@ def generate(kind, seed, count, src, tok, out, part="train"):
             left -= n
             yield from enc.chats([one() for _ in range(n)])
     rows = packed_rows(arrays())
-    save(out, kind, str(seed), rows, val=part == "val")
+    if part == "val":
+        os.makedirs(f"{out}/val", exist_ok=True)
+        np.save(f"{out}/val/{kind}-{seed}.npy", rows[:64])
+    else:
+        save(out, kind, str(seed), rows)
     print(kind, seed, rows.shape, f"fill {(rows != 0).mean():.3f}", flush=True)
 
 
-def workers(n, tools, chat, code, src, tok, out):
+def workers(n, tools, chat, code, src, tok, out, first=0):
     """Splits the work into shards and runs n processes over them; shard seeds do not depend on n."""
-    jobs = [(k, s) for s in range(400) for k, total in (("tools", tools), ("chat", chat), ("codegen", code)) if s < total // 4]
+    jobs = [(k, s) for _, k, s in sorted((s / (total // 4), k, s) for k, total in (("tools", tools), ("chat", chat), ("codegen", code)) for s in range(total // 4))]
     env = dict(os.environ, RAYON_NUM_THREADS="1", TOKENIZERS_PARALLELISM="false", OMP_NUM_THREADS="1")
     running = []
     for k, s in jobs:
         while len(running) >= n:
             running = [p for p in running if p.poll() is None] if any(p.poll() is not None for p in running) else (running[0].wait(), running[1:])[1]
-        running.append(subprocess.Popen(["nice", "-n", "10", sys.executable, __file__, "generate", k, str(s), "4000", src, tok, out], env=env))
+        running.append(subprocess.Popen(["nice", "-n", "10", sys.executable, __file__, "generate", k, str(s + int(first)), "4000", src, tok, out], env=env))
     for p in running:
         p.wait()
 

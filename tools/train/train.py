@@ -3,7 +3,7 @@ quantisation-aware finish. Runs until its time budget is used and can be resumed
 
     python train.py --data DATA --state STATE --out OUT --shape spark --seconds 500 --total-steps 3000
 """
-import argparse, glob, json, math, os, time
+import argparse, glob, json, math, os, shutil, time
 
 import numpy as np
 import torch
@@ -12,37 +12,53 @@ from model import Spark
 
 # share of each data category in a batch
 MIX_A = dict(code=.36, english=.22, tools=.16, chat=.07, codegen=.08, functions=.04, shell=.04, words=.03)
-MIX_B = dict(tools=.38, chat=.25, codegen=.22, functions=.03, shell=.02, words=.02, english=.03, code=.05)
+MIX_B = dict(tools=.52, chat=.23, codegen=.17, functions=.02, words=.02, shell=.01, code=.02, english=.01)
+# stage B: weight of a token by category. Few tokens of a tool row are the assistant's; replayed text is noisy and all its tokens count.
+WEIGHT_B, REPLAY = dict(tools=2.0, chat=1.0, codegen=.7), .25
 MASKED = {"tools", "chat", "codegen", "functions", "shell", "words"}   # chat-shaped: loss on the assistant in stage B
 
 
 class Rows:
     """Rows of one category on the device, drawn without replacement; bit 15 of a token says 'train on me'."""
 
-    def __init__(self, paths, device, seed):
-        a = np.concatenate([np.load(p) for p in sorted(paths)])
-        self.rows = torch.from_numpy(a.view(np.int16)).to(device)
+    def __init__(self, pattern, device, seed):
+        self.pattern, self.seen, self.drawn, self.at = pattern, set(), 0, 0
+        self.rows, self.order = torch.empty(0, 2049, dtype=torch.int16, device=device), np.empty(0, np.int64)
         self.rng = np.random.default_rng(seed)
-        self.order, self.at, self.epochs = self.rng.permutation(len(a)), 0, 0.0
+        self.refresh()
+
+    def refresh(self):
+        """Adds the files that have appeared since; their rows are drawn before any row is drawn again."""
+        new = sorted(set(glob.glob(self.pattern)) - self.seen)
+        if new:
+            a = np.concatenate([np.load(p) for p in new])
+            fresh = np.arange(len(self.rows), len(self.rows) + len(a))
+            self.rows = torch.cat([self.rows, torch.from_numpy(a.view(np.int16)).to(self.rows.device)])
+            self.order, self.at = self.rng.permutation(np.concatenate([self.order[self.at:], fresh])), 0
+            self.seen.update(new)
 
     def take(self, n):
         out = []
         while n:
             if self.at == len(self.order):
-                self.order, self.at = self.rng.permutation(len(self.order)), 0
+                self.order, self.at = self.rng.permutation(len(self.rows)), 0
             k = min(n, len(self.order) - self.at)
             out.append(self.order[self.at:self.at + k])
             self.at += k
             n -= k
-            self.epochs += k / len(self.order)
+            self.drawn += k
         return self.rows[torch.from_numpy(np.concatenate(out)).to(self.rows.device)]
 
 
 class Data:
     def __init__(self, path, device, seed=0, part="train"):
         names = sorted({os.path.basename(p).split("-")[0] for p in glob.glob(f"{path}/{part}/*.npy")})
-        self.cats = {n: Rows(glob.glob(f"{path}/{part}/{n}-*.npy"), device, seed + i) for i, n in enumerate(names)}
+        self.cats = {n: Rows(f"{path}/{part}/{n}-*.npy", device, seed + i) for i, n in enumerate(names)}
         self.debt = {n: 0.0 for n in names}
+
+    def refresh(self):
+        for r in self.cats.values():
+            r.refresh()
 
     def batch(self, mix, n, assistant_only):
         total = sum(v for k, v in mix.items() if k in self.cats)
@@ -52,7 +68,8 @@ class Data:
             take = round(self.debt[k])
             self.debt[k] -= take
             if take > 0:
-                parts.append(self.split(self.cats[k].take(take), assistant_only and k in MASKED))
+                x, y, w = self.split(self.cats[k].take(take), assistant_only and k in MASKED)
+                parts.append((x, y, w * WEIGHT_B.get(k, REPLAY) if assistant_only else w))
         x, y, w = (torch.cat([p[i] for p in parts]) for i in range(3))
         x, y, w = x[:n], y[:n], w[:n]
         if len(x) < n:
@@ -149,7 +166,8 @@ def main():
     p.add_argument("--seconds", type=float, default=1e9, help="stop cleanly after this long")
     p.add_argument("--total-steps", type=int, default=3000)
     p.add_argument("--until", type=float, default=1.0, help="stop at this share of the total steps")
-    p.add_argument("--decay-share", type=float, default=0.35, help="stage B: the last share of the steps")
+    p.add_argument("--decay-share", type=float, default=0.35, help="the rate falls over the last share of the steps")
+    p.add_argument("--b-share", type=float, help="stage B: the last share of the steps (as --decay-share)")
     p.add_argument("--quant-share", type=float, default=0.12, help="fake quantisation in the last share")
     p.add_argument("--rows", type=int, default=128, help="rows of 2048 tokens in a batch")
     p.add_argument("--micro", type=int, default=64)
@@ -161,13 +179,15 @@ def main():
     p.add_argument("--every", type=int, default=25, help="steps between log lines")
     p.add_argument("--init", help="folder to start from: part*.safetensors, or a shipped MLX directory")
     p.add_argument("--start", type=int, default=0, help="step number to start at (with --init)")
+    p.add_argument("--snap", help="folder for weights kept on the way, one folder a step")
+    p.add_argument("--snap-every", type=int, default=10 ** 9)
+    p.add_argument("--refresh", type=int, default=400, help="steps between looks for new rows")
     a = p.parse_args()
     t0 = time.time()
     torch.manual_seed(a.seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.set_float32_matmul_precision("high")
     os.makedirs(a.state, exist_ok=True)
-    os.makedirs(a.out, exist_ok=True)
     model = Spark(a.shape).to(device)
     model.dtype = torch.bfloat16 if device == "cuda" or a.bf16 else torch.float32
     if a.init and os.path.exists(f"{a.init}/config.json"):      # a shipped directory
@@ -189,29 +209,69 @@ def main():
         a.total_steps = a.total_steps or s["total"]
         print(f"resumed at step {step}", flush=True)
     data, val = Data(a.data, device, seed=a.seed * 1000 + step), Data(a.data, device, seed=7, part="val")
-    print({k: (len(v.rows), v.rows.numel()) for k, v in data.cats.items()}, flush=True)
+    rows_there = lambda: {k: len(v.rows) for k, v in data.cats.items()}
+    print("rows", rows_there(), flush=True)
     loss_fn = model.loss
     if a.compile:
         loss_fn = torch.compile(model.loss, dynamic=False)
     total = a.total_steps
-    b_from, q_from, warm = total * (1 - a.decay_share), total * (1 - a.quant_share), max(20, total // 50)
+    b_from = total * (1 - (a.decay_share if a.b_share is None else a.b_share))
+    q_from, warm = math.ceil(total * (1 - a.quant_share)), max(20, total // 50)
     n_micro = a.rows // a.micro
     moe = [l for l in model.layers if l.moe]
     names, params = zip(*model.named_parameters())
     tokens, mark, acc = 0, time.time(), []
 
-    def checkpoint(result):
-        save(model, a, dict(result, log=log))
-        torch.save(dict(model=model.state_dict(), opt=opt.state(), ema=ema, step=step, log=log, total=total), path)
+    def evaluate():
+        """Loss on the held-out rows with the weights rounded as they are shipped."""
+        out = {}
+        masters = model.swap_in_quantised()
+        with torch.no_grad():
+            for k, v in val.cats.items():
+                n = min(len(v.rows), 64 if device == "cuda" else a.micro)
+                ces = []
+                for i in range(0, n, a.micro):
+                    x, y, w = Data.split(v.rows[i:i + a.micro], k in MASKED)
+                    i = torch.arange(a.micro, device=device) % len(x)
+                    ces.append(loss_fn(x[i], y[i], w[i])[1].item())
+                out[k] = round(sum(ces) / len(ces), 4)
+        model.swap_back(masters)
+        return out
+
+    def checkpoint(*folders):
+        """Writes the better of weights and averaged weights, then the state to resume from."""
+        raw = {n: q.detach().clone() for n, q in model.named_parameters()}
+        result = dict(step=step, val=evaluate())
+        with torch.no_grad():
+            for n, q in model.named_parameters():
+                q.copy_(ema[n])
+        result["val_ema"] = evaluate()
+        mean = lambda d: sum(d[k] for k in d if k in WEIGHT_B or step < b_from)
+        use_ema = mean(result["val_ema"]) < mean(result["val"])
+        result["kept"] = "ema" if use_ema else "raw"
+        print(json.dumps(result), flush=True)
+        if not use_ema:
+            with torch.no_grad():
+                for n, q in model.named_parameters():
+                    q.copy_(raw[n])
+        for f in folders:
+            save(model, f, dict(result, rows=rows_there(), drawn={k: v.drawn for k, v in data.cats.items()}, shape=a.shape, args=vars(a), log=log))
+        with torch.no_grad():
+            for n, q in model.named_parameters():
+                q.copy_(raw[n])
+        torch.save(dict(model=model.state_dict(), opt=opt.state(), ema=ema, step=step, log=log, total=total), path + ".new")
+        os.rename(path + ".new", path)
 
     while step < total * a.until and time.time() - t0 < a.seconds:
-        if step == math.ceil(q_from):                   # keep what there is before the rounding finish begins
-            checkpoint(dict(step=step, kept="raw, before rounding"))
+        if step > a.start and (step == q_from or step % a.snap_every == 0):    # q_from: before the rounding finish begins
+            checkpoint(f"{a.snap}/{step:06d}" if a.snap else a.out)
+        if step % a.refresh == 0:
+            data.refresh()
         stage_b = step >= b_from
         rounding = step >= q_from
         scale = min(1.0, (step + 1) / warm)
         if stage_b:
-            scale *= max(0.01, (total - step) / (total * a.decay_share))
+            scale *= max(0.01, min(1.0, (total - step) / (total * a.decay_share)))
         x, y, w = data.batch(MIX_B if stage_b else MIX_A, a.rows, stage_b)
         order = torch.randperm(a.rows, device=device)
         x, y, w = x[order], y[order], w[order]
@@ -230,7 +290,7 @@ def main():
         with torch.no_grad():
             if not rounding:
                 for l, load in zip(moe, loads):
-                    l.bias += (4e-3 if step < 0.25 * total else 1e-3) * scale * torch.sign(load.mean() - load)
+                    l.bias += (4e-3 if step < 0.25 * total and not a.init else 1e-3) * scale * torch.sign(load.mean() - load)
             e = min(0.995, (1 + step) / (10 + step))
             torch._foreach_lerp_(list(ema[n] for n in names), [q.detach() for q in params], 1 - e)
         step += 1
@@ -246,41 +306,13 @@ def main():
             if rounding and len(log) > 8 and r["loss"] > 2 * log[-8]["loss"]:
                 print("loss doubled while rounding: stopped", flush=True)
                 return
-    print("epochs", {k: round(v.epochs, 2) for k, v in data.cats.items()}, flush=True)
-
-    def evaluate():
-        out = {}
-        masters = model.swap_in_quantised()
-        with torch.no_grad():
-            for k, v in val.cats.items():
-                v.order, v.at = np.arange(len(v.rows)), 0
-                n = min(len(v.rows), 16)
-                x, y, w = Data.split(v.take(n), k in MASKED)
-                i = torch.arange(a.micro, device=device) % n
-                out[k] = round(loss_fn(x[i], y[i], w[i])[1].item(), 4)
-        model.swap_back(masters)
-        return out
-
-    result = dict(step=step, val=evaluate())
-    raw = {n: q.detach().clone() for n, q in model.named_parameters()}
-    with torch.no_grad():
-        for n, q in model.named_parameters():
-            q.copy_(ema[n])
-    result["val_ema"] = evaluate()
-    mean = lambda d: sum(d.values()) / len(d)
-    use_ema = mean(result["val_ema"]) < mean(result["val"])
-    result["kept"] = "ema" if use_ema else "raw"
-    print(json.dumps(result), flush=True)
-    save(model, a, dict(result, log=log))
-    with torch.no_grad():
-        for n, q in model.named_parameters():
-            q.copy_(raw[n])
-    torch.save(dict(model=model.state_dict(), opt=opt.state(), ema=ema, step=step, log=log, total=total), path)
+    print("rows", rows_there(), "drawn", {k: v.drawn for k, v in data.cats.items()}, flush=True)
+    checkpoint(a.out, *([f"{a.snap}/{step:06d}"] if a.snap else []))
     print(f"saved at step {step}, {time.time() - t0:.0f} s", flush=True)
 
 
-def save(model, a, info, parts=5):
-    """bf16 weights (router bias f32) in several files, each small enough to travel alone."""
+def save(model, path, info, parts=5):
+    """bf16 weights (router bias f32) in several files, each small enough to travel alone; the folder appears when complete."""
     from safetensors.torch import save_file
     state = {n: (t if n.endswith(".bias") else t.bfloat16()).cpu().contiguous() for n, t in model.state_dict().items()}
     bins, sizes = [dict() for _ in range(parts)], [0] * parts
@@ -288,9 +320,12 @@ def save(model, a, info, parts=5):
         i = sizes.index(min(sizes))
         bins[i][n] = t
         sizes[i] += t.numel()
+    os.makedirs(path + ".new", exist_ok=True)
     for i, b in enumerate(bins):
-        save_file(b, f"{a.out}/part{i}.safetensors")
-    json.dump(dict(info, shape=a.shape, args=vars(a)), open(f"{a.out}/info.json", "w"))
+        save_file(b, f"{path}.new/part{i}.safetensors")
+    json.dump(info, open(f"{path}.new/info.json", "w"))
+    shutil.rmtree(path, ignore_errors=True)
+    os.rename(path + ".new", path)
 
 
 if __name__ == "__main__":
