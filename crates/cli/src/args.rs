@@ -188,9 +188,11 @@ pub(crate) enum SynthFormat {
     Mlx4,
     /// MLX, 8 bits, group 64.
     Mlx8,
-    /// Hugging Face safetensors in bf16.
+    /// Unquantised in bf16: Hugging Face safetensors, or GGUF where OUT ends in .gguf.
     Bf16,
-    /// Hugging Face safetensors in single precision.
+    /// The same in f16.
+    F16,
+    /// The same in single precision.
     F32,
     /// GGUF Q4_0.
     #[value(name = "q4_0")]

@@ -211,15 +211,23 @@ fn synth_writes_models_that_run_and_verify() {
     std::fs::write(&config, tiny).unwrap();
     let config = config.to_str().unwrap();
     let mut answers = Vec::new();
-    for format in [
-        "mlx4", "mlx8", "bf16", "f32", "q4_0", "q8_0", "q4_k_m", "q5_k_m", "q6_k",
+    for out in [
+        "mlx4",
+        "mlx8",
+        "bf16",
+        "f16",
+        "f32",
+        "bf16.gguf",
+        "f16.gguf",
+        "f32.gguf",
+        "q4_0.gguf",
+        "q8_0.gguf",
+        "q4_k_m.gguf",
+        "q5_k_m.gguf",
+        "q6_k.gguf",
     ] {
-        let gguf = format.starts_with('q');
-        let out = dir.path().join(if gguf {
-            format!("{format}.gguf")
-        } else {
-            format.to_owned()
-        });
+        let format = out.trim_end_matches(".gguf");
+        let out = dir.path().join(out);
         let out = out.to_str().unwrap();
         expect(&["synth", config, out, "--format", format], 0);
         expect(&["synth", config, out, "--format", format], 1);

@@ -55,15 +55,14 @@ fn median(mut f: impl FnMut()) -> f64 {
 
 fn main() {
     let threads = std::env::args()
-        .filter_map(|a| a.parse().ok())
-        .next()
+        .find_map(|a| a.parse().ok())
         .unwrap_or_else(|| cpu::team::allowed_processors().len());
     let team = Team::new(threads);
     let mut bytes = Bytes::zeroed(1 << 30);
     // Small scales (0x1c1c is about 0.004 in f16) and mixed codes.
     team.for_chunks(bytes.as_mut_slice(), 4096, |i, c| {
         for (j, b) in c.iter_mut().enumerate() {
-            *b = ((i * 31 + j) * 2_654_435_761 >> 13) as u8 & 0x1f;
+            *b = (((i * 31 + j) * 2_654_435_761) >> 13) as u8 & 0x1f;
         }
     });
     let x: Vec<f32> = (0..COLS * TOKENS)

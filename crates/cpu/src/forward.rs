@@ -1,4 +1,4 @@
-//! The forward pass: chunks of a prompt here, single decoded tokens in [`step`].
+//! The forward pass: chunks of a prompt here, single decoded tokens in `step`.
 
 mod activations;
 mod attention;

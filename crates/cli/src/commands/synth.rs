@@ -15,9 +15,9 @@ use crate::{Failure, Outcome};
 
 pub(crate) fn run(args: &Synth) -> Outcome {
     let config = config(&args.model)?;
-    let target = target(&config, args.format);
-    let file = matches!(target, Target::Gguf(_));
     let named_file = args.out.extension().is_some_and(|e| e == "gguf");
+    let target = target(&config, args.format, named_file);
+    let file = matches!(target, Target::Gguf(_));
     if file && !named_file {
         return Err(Failure::Usage(format!(
             "{}: this format is one file: give a name that ends in .gguf",
@@ -85,17 +85,24 @@ pub(crate) fn config(name: &str) -> Result<Config, Failure> {
     )))
 }
 
-/// The form a format is written in.
-pub(crate) fn target(c: &Config, format: SynthFormat) -> Target {
-    let hf = |float| Target::HuggingFace {
-        float,
-        shard_bytes: Some(5_000_000_000),
+/// The form a format is written in; the float formats become GGUF when the target names such a file.
+pub(crate) fn target(c: &Config, format: SynthFormat, named_file: bool) -> Target {
+    let plain = |float, mix| {
+        if named_file {
+            Target::Gguf(mix)
+        } else {
+            Target::HuggingFace {
+                float,
+                shard_bytes: Some(5_000_000_000),
+            }
+        }
     };
     match format {
         SynthFormat::Mlx4 => Target::mlx(c, 4, 64),
         SynthFormat::Mlx8 => Target::mlx(c, 8, 64),
-        SynthFormat::Bf16 => hf(FloatType::Bf16),
-        SynthFormat::F32 => hf(FloatType::F32),
+        SynthFormat::Bf16 => plain(FloatType::Bf16, Mix::Bf16),
+        SynthFormat::F16 => plain(FloatType::F16, Mix::F16),
+        SynthFormat::F32 => plain(FloatType::F32, Mix::F32),
         SynthFormat::Q4_0 => Target::Gguf(Mix::Q4_0),
         SynthFormat::Q8_0 => Target::Gguf(Mix::Q8_0),
         SynthFormat::Q4KM => Target::Gguf(Mix::Q4KM),

@@ -126,7 +126,7 @@ impl Subject {
         settings: &Settings,
     ) -> Result<Self, Failure> {
         let config = synth_config(name)?;
-        let target = synth_target(&config, format);
+        let target = synth_target(&config, format, false);
         let scratch =
             Scratch(std::env::temp_dir().join(format!("molten-bench-{}", std::process::id())));
         let short = Path::new(name)

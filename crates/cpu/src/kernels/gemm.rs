@@ -2,7 +2,7 @@
 //!
 //! The formula, its order and its bits are those of [`super::dot`]. What differs is the traffic: the codes
 //! of one or two tiles are unpacked to bytes, 512 columns at a time, into the first-level cache and stay
-//! there while all tokens pass in groups of up to [`TOKENS`]; a group's activations lie together
+//! there while all tokens pass in groups of up to six; a group's activations lie together
 //! ([`Panels`]), so that one pointer reaches them all. Two tiles share each broadcast.
 //!
 //! Only AVX-512 has such a kernel; the other paths call [`super::dot::tile`] for all tokens.

@@ -88,6 +88,7 @@ impl Acts {
     }
 }
 
+#[allow(clippy::mut_mut)] // The slice itself moves on.
 fn cut<'a, T>(rest: &mut &'a mut [T], n: usize) -> &'a mut [T] {
     let (head, tail) = std::mem::take(rest).split_at_mut(n);
     *rest = tail;
