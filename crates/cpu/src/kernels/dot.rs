@@ -174,6 +174,16 @@ fn unpack6(codes: &[u8], half: Option<usize>, out: &mut [u8; 512]) -> usize {
     256 * n
 }
 
+/// A function, not a closure: closures are not inlined into kernels and then lack their instructions.
+#[inline(always)]
+fn codes_sum<I: Integer>(bits: u32, codes: &[u8], q: &[i8]) -> [i32; TILE] {
+    if bits == 4 {
+        I::sum4(codes, q)
+    } else {
+        I::sum8(codes, q)
+    }
+}
+
 /// The integer sums of one step, or of half a step.
 #[inline(always)]
 fn step_sum<I: Integer>(
@@ -193,13 +203,6 @@ fn step_sum<I: Integer>(
         (bits, Some(h)) => &codes[32 * bits as usize * h..][..32 * bits as usize],
         (_, None) => codes,
     };
-    let sum = |q: &[i8]| {
-        if f.bits == 4 {
-            I::sum4(codes, q)
-        } else {
-            I::sum8(codes, q)
-        }
-    };
     let signed = if I::SIGNED && f.bits != 4 { 128 } else { 0 };
     let offset = (f.implied_zero + signed)
         * if n == STEP {
@@ -207,11 +210,11 @@ fn step_sum<I: Integer>(
         } else {
             x.sum16[at / (STEP / 2)]
         };
-    let mut total = sum(&x.high[at..at + n]);
+    let mut total = codes_sum::<I>(f.bits, codes, &x.high[at..at + n]);
     if x.low.is_empty() {
         total.iter_mut().for_each(|t| *t += offset);
     } else {
-        let low = sum(&x.low[at..at + n]);
+        let low = codes_sum::<I>(f.bits, codes, &x.low[at..at + n]);
         for (t, l) in total.iter_mut().zip(low) {
             *t = 128 * *t + l + offset;
         }

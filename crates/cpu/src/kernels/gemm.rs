@@ -122,12 +122,14 @@ impl Panels {
         self.tokens
     }
 
+    #[cfg(target_arch = "x86_64")]
     pub(crate) fn groups(&self) -> impl Iterator<Item = (Group, &[u32])> {
         self.groups.iter().map(|g| (*g, &self.words[g.at..]))
     }
 }
 
 /// Buffers of one thread.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 #[derive(Debug, Default)]
 pub struct Scratch {
     pub(crate) codes: Vec<u8>,
