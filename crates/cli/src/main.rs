@@ -6,6 +6,7 @@
 mod args;
 mod commands;
 mod instruments;
+mod interrupt;
 mod loaded;
 mod model_path;
 mod settings;
@@ -39,7 +40,12 @@ impl<E: std::error::Error + 'static> From<E> for Failure {
             }
             cause = c.source();
         }
-        Self::Work(Box::new(e))
+        // Errors of files come with their names (`lfm2::Error`); a bare one is the output's.
+        let e: Box<dyn std::error::Error> = Box::new(e);
+        if e.is::<std::io::Error>() {
+            return Self::Work(format!("cannot write the output: {e}").into());
+        }
+        Self::Work(e)
     }
 }
 
@@ -49,6 +55,7 @@ pub(crate) type Outcome = Result<(), Failure>;
 fn main() -> ExitCode {
     let args = args::Args::parse();
     let verbose = args.verbose;
+    interrupt::listen();
     match commands::run(args) {
         Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
         Err(Failure::Usage(what)) => {

@@ -361,6 +361,18 @@ mod spark {
             "{e}"
         );
 
+        // The disk under the output is full: a line that says so.
+        if let Ok(full) = std::fs::File::options().write(true).open("/dev/full") {
+            let o = molten(&["run", "-p", "Once", "-n", "4"])
+                .stdout(full)
+                .output();
+            let o = o.unwrap();
+            assert_eq!(o.status.code(), Some(1));
+            let e = text(&o.stderr);
+            assert!(e.starts_with("error: cannot write the output: "), "{e}");
+            assert_eq!(e.lines().count(), 1, "{e}");
+        }
+
         // The reader goes away: no error, no panic.
         let mut child = molten(&[
             "run",

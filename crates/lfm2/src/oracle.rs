@@ -6,6 +6,8 @@
 
 mod linear;
 
+use std::cell::RefCell;
+
 use crate::config::{Config, FfnKind, LayerKind};
 use crate::error::{Error, Result};
 use crate::reference::{Numerics, route};
@@ -13,12 +15,19 @@ use crate::tensor::{FfnPart, LayerTensor, TensorId};
 use crate::weights::WeightSource;
 use linear::{Linear, Rows};
 
-/// Computes the logits after the tokens at `positions`, one row of `vocab` each.
-///
-/// `progress` hears layers done and layers in all.
+/// What a pass saw.
+#[derive(Debug, Clone, Default)]
+pub struct Trace {
+    /// The logits after the tokens at the positions asked for, one row of `vocab` each.
+    pub logits: Vec<Vec<f32>>,
+    /// For each layer with experts, how many tokens chose each of them.
+    pub load: Vec<Vec<u32>>,
+}
+
+/// [`trace`]'s logits.
 ///
 /// # Errors
-/// When a token or position is out of range or a tensor cannot be read.
+/// As [`trace`].
 pub fn logits(
     source: &dyn WeightSource,
     tokens: &[u32],
@@ -26,6 +35,22 @@ pub fn logits(
     threads: usize,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Vec<Vec<f32>>> {
+    Ok(trace(source, tokens, positions, threads, progress)?.logits)
+}
+
+/// Computes the logits after the tokens at `positions`, and where the tokens were routed on the way.
+///
+/// `progress` hears layers done and layers in all.
+///
+/// # Errors
+/// When a token or position is out of range or a tensor cannot be read.
+pub fn trace(
+    source: &dyn WeightSource,
+    tokens: &[u32],
+    positions: &[usize],
+    threads: usize,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<Trace> {
     let c = source.config();
     if let Some(bad) = tokens.iter().find(|t| **t as usize >= c.vocab_size) {
         return Err(Error::Input(format!(
@@ -45,6 +70,7 @@ pub fn logits(
         linear: Linear {
             threads: threads.max(1),
         },
+        load: RefCell::default(),
     };
     let mut x = Rows::new(tokens.len(), c.hidden_size);
     let embedding = source.tensor(TensorId::Embedding)?;
@@ -62,7 +88,10 @@ pub fn logits(
     }
     let last = pass.norm(TensorId::FinalNorm, &last)?;
     let out = pass.linear.apply(&embedding, &last);
-    Ok((0..positions.len()).map(|i| out.row(i).to_vec()).collect())
+    Ok(Trace {
+        logits: (0..positions.len()).map(|i| out.row(i).to_vec()).collect(),
+        load: pass.load.into_inner(),
+    })
 }
 
 /// Multiply-adds of [`logits`] for `n` tokens: what its duration is estimated from.
@@ -75,6 +104,7 @@ struct Pass<'a> {
     source: &'a dyn WeightSource,
     c: &'a Config,
     linear: Linear,
+    load: RefCell<Vec<Vec<u32>>>,
 }
 
 impl Pass<'_> {
@@ -201,6 +231,8 @@ impl Pass<'_> {
                 tokens[e].push((t, w));
             }
         }
+        let load = tokens.iter().map(|l| l.len() as u32).collect();
+        self.load.borrow_mut().push(load);
         let mut y = Rows::new(h.len(), self.c.hidden_size);
         for (e, list) in tokens.iter().enumerate().filter(|(_, l)| !l.is_empty()) {
             let mut own = Rows::new(list.len(), self.c.hidden_size);

@@ -90,15 +90,15 @@ pub struct Written {
 pub struct WriteOptions<'a> {
     /// Threads that encode, at least 1.
     pub threads: usize,
-    /// Called with (bytes written, bytes in all), from any thread.
-    pub progress: &'a (dyn Fn(u64, u64) + Sync),
+    /// Called with (bytes written, bytes in all), from any thread; `false` stops the work.
+    pub progress: &'a (dyn Fn(u64, u64) -> bool + Sync),
 }
 
 impl Default for WriteOptions<'_> {
     fn default() -> Self {
         Self {
             threads: std::thread::available_parallelism().map_or(1, usize::from),
-            progress: &|_, _| {},
+            progress: &|_, _| true,
         }
     }
 }

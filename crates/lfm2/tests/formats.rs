@@ -222,6 +222,21 @@ fn every_weight_file_of_a_synthetic_directory_is_complete() {
 }
 
 #[test]
+fn a_stopped_write_leaves_nothing_behind() {
+    let c = common::dense();
+    let dir = tempfile::tempdir().unwrap();
+    let options = WriteOptions {
+        progress: &|_, _| false,
+        ..WriteOptions::default()
+    };
+    let target = Target::mlx(&c, 4, 64);
+    let path = dir.path().join("m");
+    let e = lfm2::synth::write(&path, &c, &target, Recipe::default(), "tiny", options);
+    assert_eq!(e.unwrap_err().to_string(), "stopped; nothing was written");
+    assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0);
+}
+
+#[test]
 fn a_failing_source_leaves_nothing_behind() {
     struct Broken;
     impl Values for Broken {

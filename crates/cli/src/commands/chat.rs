@@ -5,14 +5,14 @@ mod interactive;
 
 use std::io::{IsTerminal, Write};
 
-use engine::{Cancel, Stats};
+use engine::Stats;
 use lfm2::tool_calls::Event;
 
 use crate::args::Chat;
 use crate::loaded::Loaded;
 use crate::settings::Settings;
 use crate::terminal::note;
-use crate::{Failure, Outcome};
+use crate::{Failure, Outcome, interrupt};
 use conversation::Conversation;
 
 pub(crate) fn run(args: Chat) -> Outcome {
@@ -33,23 +33,13 @@ pub(crate) fn run(args: Chat) -> Outcome {
     }
     let mut model = Loaded::new(&settings)?;
     let sampling = model.sampling(&args.sampling)?;
-    let cancel = Cancel::default();
-    let on_signal = cancel.clone();
-    ctrlc::set_handler(move || {
-        // The first stops the answer, the second the program.
-        if on_signal.is_cancelled() {
-            std::process::exit(130);
-        }
-        on_signal.cancel();
-    })
-    .map_err(|e| Failure::Work(Box::new(e)))?;
     let options = conversation::Options {
         system: args.system,
         tools,
         sampling,
         max_tokens: args.sampling.max_tokens,
         stop: args.sampling.stop,
-        cancel,
+        cancel: interrupt::stops_work(),
     };
     let mut chat = Conversation::new(&mut model, options)?;
     let mut printer = Printer::new(!args.hide_thinking);

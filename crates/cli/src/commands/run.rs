@@ -2,14 +2,14 @@
 
 use std::io::{Read as _, Write as _};
 
-use engine::{Backend as _, Cancel, Finish, Request, Session, StopResult, TextStream};
+use engine::{Backend as _, Finish, Request, Session, StopResult, TextStream};
 use lfm2::tokenizer::Specials;
 
 use crate::args::Run;
 use crate::loaded::Loaded;
 use crate::settings::Settings;
 use crate::terminal::{Progress, note};
-use crate::{Failure, Outcome};
+use crate::{Failure, Outcome, interrupt};
 
 pub(crate) fn run(args: Run) -> Outcome {
     let settings = Settings::new(&args.model)?;
@@ -36,16 +36,6 @@ pub(crate) fn run(args: Run) -> Outcome {
             "the prompt is empty: give -p TEXT or standard input".to_owned(),
         ));
     }
-    let cancel = Cancel::default();
-    let on_signal = cancel.clone();
-    ctrlc::set_handler(move || {
-        if on_signal.is_cancelled() {
-            std::process::exit(130);
-        }
-        on_signal.cancel();
-    })
-    .map_err(|e| Failure::Work(Box::new(e)))?;
-
     let mut session = Session::new(&mut m.backend)?;
     let mut out = std::io::stdout().lock();
     let mut stream = TextStream::new(&m.tokenizer, args.sampling.stop.clone(), args.special);
@@ -56,7 +46,7 @@ pub(crate) fn run(args: Run) -> Outcome {
     let ends = m.tokenizer.ends().to_vec();
     let mut request = Request {
         max_tokens: args.sampling.max_tokens,
-        cancel,
+        cancel: interrupt::stops_work(),
         progress: Some(&mut progress),
         ..Request::new(sampling, &ends)
     };
@@ -100,7 +90,10 @@ pub(crate) fn run(args: Run) -> Outcome {
 /// All of standard input, as text.
 pub(crate) fn read_stdin() -> Result<String, Failure> {
     let mut bytes = Vec::new();
-    std::io::stdin().lock().read_to_end(&mut bytes)?;
+    std::io::stdin()
+        .lock()
+        .read_to_end(&mut bytes)
+        .map_err(|e| Failure::Work(format!("standard input: cannot read: {e}").into()))?;
     String::from_utf8(bytes).map_err(|e| {
         Failure::Usage(format!(
             "standard input is not UTF-8 (at byte {})",

@@ -11,7 +11,7 @@ use lfm2::{Config, family};
 
 use crate::args::{Synth, SynthFormat};
 use crate::terminal::{Progress, note};
-use crate::{Failure, Outcome};
+use crate::{Failure, Outcome, interrupt};
 
 pub(crate) fn run(args: &Synth) -> Outcome {
     let config = config(&args.model)?;
@@ -34,10 +34,12 @@ pub(crate) fn run(args: &Synth) -> Outcome {
         clear(&args.out, file)?;
     }
     let bar = Mutex::new(Progress::new(format!("writing {}", args.out.display())));
+    let stop = interrupt::stops_work();
     let progress = |done: u64, total: u64| {
         if let Ok(mut bar) = bar.lock() {
             bar.update(done, total);
         }
+        !stop.is_cancelled()
     };
     let threads = cpu::team::allowed_processors().len();
     let options = WriteOptions {

@@ -2,6 +2,7 @@
 
 mod against;
 pub(crate) mod compare;
+mod routing;
 
 use std::io::Write as _;
 
@@ -61,6 +62,7 @@ pub(crate) fn run(args: &Verify) -> Outcome {
     let mut s = backend.create()?;
     let got = backend.score(&mut s, &tokens, Want::Rows(&positions))?.rows;
     let v = c.vocab_size;
+    let mut load = Vec::new();
     let want: Vec<Vec<f32>> = if small {
         let r = Reference::new(files.opened.weights())?;
         let mut state = r.state();
@@ -79,7 +81,7 @@ pub(crate) fn run(args: &Verify) -> Outcome {
         rows
     } else {
         let mut bar = Progress::new("oracle");
-        oracle::logits(
+        let trace = oracle::trace(
             files.opened.weights(),
             &tokens,
             &positions,
@@ -87,8 +89,11 @@ pub(crate) fn run(args: &Verify) -> Outcome {
             &mut |done, all| {
                 bar.update(done as u64, all as u64);
             },
-        )?
+        )?;
+        load = trace.load;
+        trace.logits
     };
+    let routing = routing::Routing::new(&load);
     let results: Vec<(usize, Agreement)> = steps
         .iter()
         .map(|step| {
@@ -119,7 +124,8 @@ pub(crate) fn run(args: &Verify) -> Outcome {
             .collect();
         format!(
             "{:#}\n",
-            json!({"device": device, "model": files.name, "reference": name, "steps": rows, "pass": pass})
+            json!({"device": device, "model": files.name, "reference": name, "steps": rows,
+                   "routing": routing, "pass": pass})
         )
     } else {
         let mut t = format!(
@@ -137,6 +143,9 @@ pub(crate) fn run(args: &Verify) -> Outcome {
                 100.0 * a.coverage(),
                 a.max_error()
             );
+        }
+        if let Some(r) = &routing {
+            t += &format!("\n{r}\n");
         }
         t += &format!(
             "\nclear: top-2 gap above {CLEAR} sd of the position's logits; at least {:.0} % of all must be\n\

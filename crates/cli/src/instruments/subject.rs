@@ -143,6 +143,7 @@ impl Subject {
             if let Ok(mut bar) = bar.lock() {
                 bar.update(done, total);
             }
+            true
         };
         let options = WriteOptions {
             threads: cpu::team::allowed_processors().len(),

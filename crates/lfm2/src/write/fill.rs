@@ -39,18 +39,20 @@ pub(super) fn fill(
     let worker = || {
         let (mut scratch, mut out) = (Vec::new(), Encoded::default());
         while let Some((piece, row)) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
-            match chunk(piece, *row, &files, values, &mut scratch, &mut out) {
-                Ok(n) => {
-                    let n = done.fetch_add(n, Ordering::Relaxed) + n;
-                    (options.progress)(n, total);
+            let go_on = chunk(piece, *row, &files, values, &mut scratch, &mut out).and_then(|n| {
+                let n = done.fetch_add(n, Ordering::Relaxed) + n;
+                if (options.progress)(n, total) {
+                    Ok(())
+                } else {
+                    Err(Error::Input("stopped; nothing was written".to_owned()))
                 }
-                Err(e) => {
-                    next.store(work.len(), Ordering::Relaxed);
-                    if let Ok(mut f) = failure.lock() {
-                        f.get_or_insert(e);
-                    }
-                    return;
+            });
+            if let Err(e) = go_on {
+                next.store(work.len(), Ordering::Relaxed);
+                if let Ok(mut f) = failure.lock() {
+                    f.get_or_insert(e);
                 }
+                return;
             }
         }
     };
