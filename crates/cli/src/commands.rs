@@ -14,7 +14,6 @@ use clap::CommandFactory as _;
 use crate::args::{Args, Command};
 use crate::{Failure, Outcome};
 
-pub(crate) use doctor::processor as processor_name;
 pub(crate) use inspect::{Stored, types as stored_types};
 pub(crate) use synth::{config as synth_config, target as synth_target};
 pub(crate) use verify::compare::{self as agreement, Agreement};

@@ -1,13 +1,13 @@
 //! What the kernels reach alone: `cargo bench -p cpu [-- THREADS]`.
 //!
-//! Matrix times vector over 1 GiB of weights, in GB/s of packed bytes, beside plain reading of the same bytes;
+//! Matrix times vector over 1 GiB of weights, in GB/s of packed bytes, beside plain reading;
 //! matrix times 512 tokens in GOP/s (a multiply or an add is one). Median of nine passes.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use cpu::Isa;
-use cpu::kernels::dot::{TILE, tile};
+use cpu::kernels::dot::{TILE, Tile, tile};
 use cpu::kernels::gemm::{self, Panels, Scratch};
 use cpu::kernels::quantise::{Acts, quantise};
 use cpu::pack::{Bytes, Scales, TileFormat};
@@ -40,17 +40,17 @@ fn formats() -> Vec<(&'static str, TileFormat)> {
     ]
 }
 
-fn median(mut f: impl FnMut()) -> f64 {
+/// Median seconds of nine passes after one that is not counted.
+fn timed(mut f: impl FnMut()) -> f64 {
     f();
-    let mut t: Vec<f64> = (0..9)
+    let passes: Vec<f64> = (0..9)
         .map(|_| {
             let start = Instant::now();
             f();
             start.elapsed().as_secs_f64()
         })
         .collect();
-    t.sort_by(f64::total_cmp);
-    t[4]
+    cpu::probe::median(&passes)
 }
 
 fn main() {
@@ -68,20 +68,14 @@ fn main() {
     let x: Vec<f32> = (0..COLS * TOKENS)
         .map(|i| ((i * 7919 % 2003) as f32 - 1000.0) / 500.0)
         .collect();
-    let read = median(|| {
-        team.for_ranges(threads, |r| {
-            for t in r {
-                let part = bytes.as_slice().len() / threads;
-                let words = &bytes.as_slice()[t * part..][..part];
-                black_box(words.chunks_exact(8).fold(0_u64, |s, w| {
-                    s.wrapping_add(u64::from_le_bytes(w.try_into().expect("eight bytes")))
-                }));
-            }
-        });
-    });
+    let isa = Isa::detect();
+    let read = cpu::probe::Memory::with_bytes(1 << 30)
+        .read(isa, threads, 9)
+        .median();
+    let peak = cpu::probe::integer_peak(isa, threads, 9).median();
     println!(
-        "{threads} threads; reading: {:.1} GB/s",
-        (1_u64 << 30) as f64 / read / 1e9
+        "{threads} threads; {}: reading {read:.1} GB/s, integer peak {peak:.0} GOP/s",
+        isa.name()
     );
     println!(
         "{:<8}{:<14}{:>10}{:>10}{:>12}{:>12}",
@@ -98,13 +92,18 @@ fn main() {
                 quantise(isa, &x[..COLS], &mut acts.row_mut(0));
                 // The slower paths need not read it all.
                 let n = if isa == Isa::Scalar { n / 64 } else { n };
-                let t = median(|| {
+                let t = timed(|| {
                     team.for_ranges(n, |r| {
                         let at = |i: usize| &bytes.as_slice()[i * size..][..size];
                         let mut out = [[0.0; TILE]];
                         for i in r.clone() {
-                            let next = (i + 1 < r.end).then(|| at(i + 1));
-                            tile(isa, &f, COLS, at(i), next, &[acts.row(0)], &mut out);
+                            let t = Tile {
+                                format: f,
+                                cols: COLS,
+                                bytes: at(i),
+                                next: (i + 1 < r.end).then(|| at(i + 1)),
+                            };
+                            tile(isa, t, &[acts.row(0)], &mut out);
                             black_box(&out);
                         }
                     });
@@ -121,7 +120,7 @@ fn main() {
                 panels.fill(|r| acts.row(r), TOKENS, COLS, f.group);
                 let all: Vec<_> = (0..TOKENS).map(|r| acts.row(r)).collect();
                 let n = if gemm::exists(isa) { 256 } else { 8 };
-                let t = median(|| {
+                let t = timed(|| {
                     team.for_ranges(n / 2, |r| {
                         let at = |i: usize| &bytes.as_slice()[i * size..][..size];
                         let mut scratch = Scratch::default();
@@ -132,9 +131,16 @@ fn main() {
                                 gemm::tiles(isa, &f, &pair, &panels, &mut scratch);
                                 black_box(&scratch);
                             } else {
-                                tile(isa, &f, COLS, at(2 * i), None, &all, &mut out);
-                                tile(isa, &f, COLS, at(2 * i + 1), None, &all, &mut out);
-                                black_box(&out);
+                                for i in [2 * i, 2 * i + 1] {
+                                    let t = Tile {
+                                        format: f,
+                                        cols: COLS,
+                                        bytes: at(i),
+                                        next: None,
+                                    };
+                                    tile(isa, t, &all, &mut out);
+                                    black_box(&out);
+                                }
                             }
                         }
                     });

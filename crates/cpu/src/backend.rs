@@ -419,7 +419,7 @@ impl Backend for Cpu {
 }
 
 /// The processor's name as the system knows it.
-fn processor_name() -> String {
+pub fn processor_name() -> String {
     let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     cpuinfo
         .lines()

@@ -16,6 +16,6 @@ pub mod probe;
 pub mod state;
 pub mod team;
 
-pub use backend::{Cpu, Options};
+pub use backend::{Cpu, Options, processor_name};
 pub use forward::Precision;
 pub use isa::Isa;

@@ -1,26 +1,37 @@
 //! What this machine allows: read bandwidth of its memory and the integer peak of an instruction set path.
 //!
 //! Both are measured with the threads and the instructions the engine itself uses, so that a speed can be
-//! given as a share of what was possible in the same minutes. A pass is one barrier-to-barrier run of all
-//! threads; its time is that of the slowest.
+//! given as a share of what was possible in the same minutes. A pass is one region of a [`Team`]; its time is
+//! that of the slowest thread.
 
 mod kernels;
 
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use crate::Isa;
 use crate::fit::available_memory;
-use crate::team::allowed_processors;
+use crate::pack::Bytes;
+use crate::team::{Team, allowed_processors};
 
 /// Bytes of the buffer where memory is plenty: far more than any last-level cache of a desktop or a slice
 /// of a server.
 const BUFFER: usize = 1 << 30;
 /// Below this the caches answer, not the memory.
 const SMALLEST: usize = 64 << 20;
-/// Huge pages begin at multiples of this.
-const HUGE: usize = 2 << 20;
+/// The buffer is whole pieces of this.
+const PIECE: usize = 2 << 20;
+
+/// The median; 0 of nothing.
+pub fn median(values: &[f64]) -> f64 {
+    let mut v = values.to_vec();
+    v.sort_by(f64::total_cmp);
+    match v.len() {
+        0 => 0.0,
+        n if n % 2 == 1 => v[n / 2],
+        n => f64::midpoint(v[n / 2 - 1], v[n / 2]),
+    }
+}
 
 /// Rates of several passes, in 10⁹ units (bytes or operations) a second.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,15 +43,9 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// The middle rate (the lower of two middles' mean is not taken: an even number is averaged).
+    /// The middle rate.
     pub fn median(&self) -> f64 {
-        let mut v = self.passes.clone();
-        v.sort_by(f64::total_cmp);
-        match v.len() {
-            0 => 0.0,
-            n if n % 2 == 1 => v[n / 2],
-            n => f64::midpoint(v[n / 2 - 1], v[n / 2]),
-        }
+        median(&self.passes)
     }
 
     /// The best rate.
@@ -53,7 +58,7 @@ impl Rates {
 /// every page again.
 #[derive(Debug)]
 pub struct Memory {
-    words: Vec<u64>,
+    bytes: Bytes,
 }
 
 impl Memory {
@@ -64,25 +69,25 @@ impl Memory {
         Self::with_bytes(BUFFER.min(have / 8).max(SMALLEST))
     }
 
-    /// A buffer of `bytes`, rounded down to whole huge pages (at least one).
+    /// A buffer of `bytes`, rounded down to whole pieces of 2 MiB (at least one).
     pub fn with_bytes(bytes: usize) -> Self {
-        let bytes = (bytes / HUGE).max(1) * HUGE;
-        let mut words = vec![0_u64; bytes / 8];
-        advise_huge(&mut words);
+        let mut bytes = Bytes::zeroed((bytes / PIECE).max(1) * PIECE);
         // All-zero pages may be one page of the system: every page is written.
-        let threads = allowed_processors().len().max(1);
-        let share = words.len().div_ceil(threads);
-        std::thread::scope(|s| {
-            for part in words.chunks_mut(share) {
-                s.spawn(|| part.iter_mut().zip(1_u64..).for_each(|(w, i)| *w = i));
-            }
+        let team = Team::new(allowed_processors().len());
+        team.for_chunks(bytes.as_mut_slice(), PIECE, |i, piece| {
+            piece.fill(i as u8 | 1);
         });
-        Self { words }
+        Self { bytes }
     }
 
     /// Its size.
     pub fn bytes(&self) -> usize {
-        8 * self.words.len()
+        self.bytes.as_slice().len()
+    }
+
+    fn words(&self) -> &[u64] {
+        // SAFETY: any bytes are valid words; the buffer begins on a cache line and is whole lines.
+        unsafe { self.bytes.as_slice().align_to::<u64>().1 }
     }
 
     /// Reads the buffer `passes` times with `threads` threads, each its own contiguous part, and returns
@@ -90,10 +95,11 @@ impl Memory {
     pub fn read(&self, isa: Isa, threads: usize, passes: usize) -> Rates {
         let threads = threads.max(1);
         let block = kernels::READ_BLOCK;
-        let share = self.words.len() / threads / block * block;
+        let words = self.words();
+        let share = words.len() / threads / block * block;
         let bytes = (8 * share * threads) as f64;
         let times = timed(threads, passes, &|i| {
-            kernels::read(isa, &self.words[i * share..][..share])
+            kernels::read(isa, &words[i * share..][..share])
         });
         Rates {
             threads,
@@ -136,69 +142,18 @@ pub fn integer_peak(isa: Isa, threads: usize, passes: usize) -> Rates {
     }
 }
 
-/// Seconds of each of `passes` passes of `f(thread)` on pinned threads, after one that is not counted.
+/// Seconds of each of `passes` passes of `f(thread)`, after one that is not counted.
 fn timed(threads: usize, passes: usize, f: &(dyn Fn(usize) -> u64 + Sync)) -> Vec<f64> {
-    let processors = allowed_processors();
-    let barrier = Barrier::new(threads);
+    let team = Team::new(threads);
     let sink = AtomicU64::new(0);
-    let work = |i: usize| {
-        if threads <= processors.len() {
-            pin_to(processors[i]);
-        }
-        let mut times = Vec::with_capacity(passes);
-        for pass in 0..=passes {
-            barrier.wait();
-            let start = Instant::now();
+    let pass = |_| {
+        let start = Instant::now();
+        team.run(&|i| {
             sink.fetch_add(f(i), Ordering::Relaxed);
-            barrier.wait();
-            if pass > 0 {
-                times.push(start.elapsed().as_secs_f64().max(1e-9));
-            }
-        }
-        times
+        });
+        start.elapsed().as_secs_f64().max(1e-9)
     };
-    std::thread::scope(|s| {
-        let work = &work;
-        let team: Vec<_> = (0..threads).map(|i| s.spawn(move || work(i))).collect();
-        // A barrier lets all go at once, so any member's times are the team's; the longest are taken.
-        team.into_iter()
-            .filter_map(|t| t.join().ok())
-            .reduce(|a, b| a.iter().zip(&b).map(|(x, y)| x.max(*y)).collect())
-            .unwrap_or_default()
-    })
-}
-
-/// Pins the calling thread. Failure only costs accuracy.
-fn pin_to(processor: usize) {
-    #[cfg(target_os = "linux")]
-    // SAFETY: the set is a plain bit set of the size passed; `processor` came from the allowed set, so it
-    // is below `CPU_SETSIZE`.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(processor, &mut set);
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set);
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = processor;
-}
-
-/// Asks for huge pages before the first write. Failure only costs accuracy.
-fn advise_huge(words: &mut [u64]) {
-    #[cfg(target_os = "linux")]
-    {
-        let start = words.as_mut_ptr() as usize;
-        let first = start.next_multiple_of(HUGE);
-        let len = (start + size_of_val(words)).saturating_sub(first);
-        if len >= HUGE {
-            // SAFETY: the range lies inside `words`, which this function borrows alone; the advice changes
-            // no content.
-            unsafe {
-                libc::madvise(first as *mut libc::c_void, len, libc::MADV_HUGEPAGE);
-            }
-        }
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = words;
+    (0..=passes).map(pass).skip(1).collect()
 }
 
 #[cfg(test)]
@@ -220,10 +175,10 @@ mod tests {
     fn every_path_reads_every_word() {
         // 0 + 1 + … + n−1 of each chunk plus what the threads wrote: compare with a plain sum.
         let m = Memory::with_bytes(4 << 20);
-        let n = m.words.len() / kernels::READ_BLOCK * kernels::READ_BLOCK;
-        let want = m.words[..n].iter().fold(0_u64, |a, w| a.wrapping_add(*w));
+        let n = m.words().len() / kernels::READ_BLOCK * kernels::READ_BLOCK;
+        let want = m.words()[..n].iter().fold(0_u64, |a, w| a.wrapping_add(*w));
         for isa in Isa::available() {
-            assert_eq!(kernels::read(isa, &m.words[..n]), want, "{}", isa.name());
+            assert_eq!(kernels::read(isa, &m.words()[..n]), want, "{}", isa.name());
         }
     }
 

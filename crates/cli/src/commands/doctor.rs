@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Doctor) -> Outcome {
             .collect();
         let v = json!({
             "version": env!("CARGO_PKG_VERSION"),
-            "cpu": {"name": processor(), "threads": threads, "isa": paths, "chosen": best.name(), "caches": caches},
+            "cpu": {"name": cpu::processor_name(), "threads": threads, "isa": paths, "chosen": best.name(), "caches": caches},
             "memory_available_bytes": memory,
             "config_file": config, "config_found": s.config_found,
             "settings": rows,
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Doctor) -> Outcome {
         let mut t = format!(
             "molten {}\n\ncpu         {}\n",
             env!("CARGO_PKG_VERSION"),
-            processor()
+            cpu::processor_name()
         );
         t += &format!("threads     {threads} allowed\n");
         t += &format!("vector      {} (best: {})\n", paths.join(", "), best.name());
@@ -113,17 +113,6 @@ pub(crate) fn run(args: &Doctor) -> Outcome {
     };
     std::io::stdout().write_all(out.as_bytes())?;
     Ok(())
-}
-
-/// The processor's name as the system knows it.
-pub(crate) fn processor() -> String {
-    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    info.lines()
-        .find_map(|l| l.strip_prefix("model name")?.split_once(':'))
-        .map_or_else(
-            || std::env::consts::ARCH.to_owned(),
-            |(_, n)| n.trim().to_owned(),
-        )
 }
 
 /// Cache sizes of the first processor, as the system lists them.

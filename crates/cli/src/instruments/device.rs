@@ -70,7 +70,7 @@ fn row(isa: Isa, by_threads: Vec<Rates>) -> Row {
         .iter()
         .max_by(|a, b| a.median().total_cmp(&b.median()));
     Row {
-        name: crate::commands::processor_name(),
+        name: cpu::processor_name(),
         kind: "cpu",
         isa: Some(isa.name().to_owned()),
         read_gb_s: best.map_or(0.0, Rates::median),

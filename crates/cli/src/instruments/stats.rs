@@ -1,15 +1,6 @@
 //! Medians, spreads, intervals, drift: the little statistics a speed needs.
 
-/// The median; 0 of nothing.
-pub(crate) fn median(values: &[f64]) -> f64 {
-    let mut v = values.to_vec();
-    v.sort_by(f64::total_cmp);
-    match v.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => v[n / 2],
-        n => f64::midpoint(v[n / 2 - 1], v[n / 2]),
-    }
-}
+pub(crate) use cpu::probe::median;
 
 /// Largest minus smallest, as a share of the median.
 pub(crate) fn spread(values: &[f64]) -> f64 {

@@ -201,10 +201,16 @@ fn one(cx: &Context<'_>, j: &Job<'_>, tile: usize, x: &[Act<'_>]) {
     let rows = tile * TILE..((tile + 1) * TILE).min(n);
     match j.weights.tile(tile) {
         Tile::Quantised(format, bytes) => {
+            let tile = dot::Tile {
+                format,
+                cols: j.x.cols,
+                bytes,
+                next: None,
+            };
             let mut out = [[0.0; TILE]; 16];
             for (b, x) in x.chunks(16).enumerate() {
                 let out = &mut out[..x.len()];
-                dot::tile(cx.isa, &format, j.x.cols, bytes, None, x, out);
+                dot::tile(cx.isa, tile, x, out);
                 for (t, y) in out.iter().enumerate() {
                     let at = (16 * b + t) * n;
                     // SAFETY: rows of one tile of one token; tiles are taken by one thread each.

@@ -94,8 +94,13 @@ fn tile(
                 Tile::Quantised(_, bytes) => Some(bytes),
                 Tile::Plain(_) => None,
             });
-            let x = [input.acts.row(0)];
-            dot::tile(cx.isa, &format, w.cols, bytes, next, &x, &mut out);
+            let tile = dot::Tile {
+                format,
+                cols: w.cols,
+                bytes,
+                next,
+            };
+            dot::tile(cx.isa, tile, &[input.acts.row(0)], &mut out);
         }
         Tile::Plain(first) => {
             for (r, o) in (first..w.rows).zip(&mut out[0]) {
@@ -219,16 +224,12 @@ impl Token<'_> {
     /// Runs this thread's pieces of a phase; `f` also hears which comes next.
     fn pieces(&self, n: usize, mut f: impl FnMut(usize, Option<usize>)) {
         let rest = &self.counters[self.phase];
-        let mut pieces = Pieces::new(n, self.thread, self.barrier_threads(), rest);
+        let mut pieces = Pieces::new(n, self.thread, self.cx.team.threads(), rest);
         let mut piece = pieces.next();
         while let Some(i) = piece {
             piece = pieces.next();
             f(i, piece);
         }
-    }
-
-    fn barrier_threads(&self) -> usize {
-        self.cx.team.threads()
     }
 
     /// Ends a phase.

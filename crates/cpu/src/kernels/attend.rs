@@ -32,6 +32,16 @@ impl Default for Running {
     }
 }
 
+/// The first `VB` vectors of `x`.
+#[inline(always)]
+fn widened<V: Vector, const VB: usize>(x: &[u16]) -> [V; VB] {
+    let mut wide = [V::splat(0.0); VB];
+    for (j, w) in wide.iter_mut().enumerate() {
+        *w = V::load_f16(&x[j * V::LANES..]);
+    }
+    wide
+}
+
 /// Scores of `NQ` queries, `VB` vectors of positions at a time.
 #[inline(always)]
 fn scores_of<V: Vector, const NQ: usize, const VB: usize>(
@@ -43,10 +53,7 @@ fn scores_of<V: Vector, const NQ: usize, const VB: usize>(
     for block in (0..PAGE).step_by(VB * V::LANES) {
         let mut s = [[V::splat(0.0); VB]; NQ];
         for (i, k) in k.chunks_exact(PAGE).enumerate() {
-            let mut wide = [V::splat(0.0); VB];
-            for (j, w) in wide.iter_mut().enumerate() {
-                *w = V::load_f16(&k[block + j * V::LANES..]);
-            }
+            let wide = widened::<V, VB>(&k[block..]);
             for (n, s) in s.iter_mut().enumerate() {
                 let q = V::splat(q[n * d + i]);
                 for (s, w) in s.iter_mut().zip(&wide) {
@@ -92,10 +99,7 @@ fn values_of<V: Vector, const NQ: usize, const VB: usize>(
         }
     }
     for (p, v) in v.chunks_exact(d).take(visible).enumerate() {
-        let mut wide = [V::splat(0.0); VB];
-        for (j, w) in wide.iter_mut().enumerate() {
-            *w = V::load_f16(&v[at + j * V::LANES..]);
-        }
+        let wide = widened::<V, VB>(&v[at..]);
         for (y, w) in y.iter_mut().zip(w) {
             let w = V::splat(w[p]);
             for (y, v) in y.iter_mut().zip(&wide) {

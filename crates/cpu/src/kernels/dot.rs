@@ -25,6 +25,27 @@ pub const TILE: usize = 16;
 /// Groups whose scales are widened at a time: 8 KB of scales and zeros, which stay in the first-level cache.
 pub(crate) const PANEL: usize = 64;
 
+/// One tile as a kernel takes it.
+#[derive(Debug, Clone, Copy)]
+pub struct Tile<'a> {
+    /// How it is laid out.
+    pub format: TileFormat,
+    /// Its columns.
+    pub cols: usize,
+    /// Its bytes.
+    pub bytes: &'a [u8],
+    /// The tile that will be read after it, if known: its beginning is fetched early.
+    pub next: Option<&'a [u8]>,
+}
+
+impl<'a> Tile<'a> {
+    /// The scales, and the codes.
+    #[inline(always)]
+    pub(crate) fn parts(&self) -> (&'a [u8], &'a [u8]) {
+        self.bytes.split_at(self.format.header_bytes(self.cols))
+    }
+}
+
 /// One row of quantised activations (see [`super::quantise`]).
 #[derive(Debug, Clone, Copy)]
 pub struct Act<'a> {
@@ -224,14 +245,9 @@ fn step_sum<I: Integer>(
 
 /// The shared loop over groups, for any path.
 #[inline(always)]
-pub(crate) fn tile_generic<I: Integer>(
-    f: &TileFormat,
-    cols: usize,
-    tile: &[u8],
-    x: &[Act<'_>],
-    out: &mut [[f32; TILE]],
-) {
-    let (header, codes) = tile.split_at(f.header_bytes(cols));
+pub(crate) fn tile_generic<I: Integer>(tile: Tile<'_>, x: &[Act<'_>], out: &mut [[f32; TILE]]) {
+    let (f, cols) = (&tile.format, tile.cols);
+    let (header, codes) = tile.parts();
     let groups = cols / f.group;
     let stored = f.stored_zero();
     for o in out.iter_mut() {
@@ -315,10 +331,13 @@ impl Integer for Portable {
 }
 
 /// Checks what the unchecked kernels rely on.
-fn check(f: &TileFormat, cols: usize, tile: &[u8], x: &[Act<'_>]) {
+fn check(tile: &Tile<'_>, x: &[Act<'_>]) {
+    let (f, cols) = (&tile.format, tile.cols);
     assert!(cols.is_multiple_of(STEP) && cols.is_multiple_of(f.group));
-    assert!(tile.len() >= f.tile_bytes(cols));
+    assert!(tile.bytes.len() >= f.tile_bytes(cols));
+    let one_term = x.first().is_some_and(|x| x.low.is_empty());
     for x in x {
+        assert!(x.low.is_empty() == one_term);
         assert!(x.high.len() >= cols && (x.low.is_empty() || x.low.len() >= cols));
         assert!(x.scale.len() >= cols / STEP && x.sum32.len() >= cols / STEP);
         assert!(x.sum16.len() >= 2 * (cols / STEP));
@@ -326,36 +345,26 @@ fn check(f: &TileFormat, cols: usize, tile: &[u8], x: &[Act<'_>]) {
     }
 }
 
-/// Computes one tile of `cols` columns for each row of `x`; `out[t]` receives the 16 results of token `t`.
-/// `next` is the tile that will be read after this one, if known: its beginning is fetched early.
+/// Computes `tile` for each row of `x`; `out[t]` receives the 16 results of token `t`.
 ///
 /// # Panics
-/// When `tile` or a row of `x` is shorter than `cols` asks for.
-pub fn tile(
-    isa: Isa,
-    f: &TileFormat,
-    cols: usize,
-    tile: &[u8],
-    next: Option<&[u8]>,
-    x: &[Act<'_>],
-    out: &mut [[f32; TILE]],
-) {
-    check(f, cols, tile, x);
+/// When the tile or a row of `x` is shorter than its columns ask for, or rows of `x` differ in their terms.
+pub fn tile(isa: Isa, tile: Tile<'_>, x: &[Act<'_>], out: &mut [[f32; TILE]]) {
+    check(&tile, x);
     assert_eq!(x.len(), out.len());
-    let _ = next;
     match isa {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the path was detected when it was chosen; lengths were checked above.
-        Isa::Avx512 => unsafe { super::x86::few::tile(f, cols, tile, next, x, out) },
+        Isa::Avx512 => unsafe { super::x86::few::tile(tile, x, out) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
-        Isa::Avx2 => unsafe { super::x86::dot::tile_avx2(f, cols, tile, x, out) },
+        Isa::Avx2 => unsafe { super::x86::dot::tile_avx2(tile, x, out) },
         #[cfg(target_arch = "aarch64")]
         // SAFETY: as above.
-        Isa::NeonDot => unsafe { super::neon::dot::tile_dotprod(f, cols, tile, x, out) },
+        Isa::NeonDot => unsafe { super::neon::dot::tile_dotprod(tile, x, out) },
         #[cfg(target_arch = "aarch64")]
         // SAFETY: as above.
-        Isa::Neon => unsafe { super::neon::dot::tile_plain(f, cols, tile, x, out) },
-        _ => tile_generic::<Portable>(f, cols, tile, x, out),
+        Isa::Neon => unsafe { super::neon::dot::tile_plain(tile, x, out) },
+        _ => tile_generic::<Portable>(tile, x, out),
     }
 }

@@ -40,7 +40,7 @@ fn run<V: Vector, T>(w: &[T], x: &[f32], load: impl Fn(&[T]) -> V, one: impl Fn(
 }
 
 #[inline(always)]
-fn dot_generic<V: Vector>(w: Row<'_>, x: &[f32]) -> f32 {
+pub(super) fn dot_generic<V: Vector>(w: Row<'_>, x: &[f32]) -> f32 {
     match w {
         Row::F32(w) => run(w, x, |w| V::load(w), |w| *w),
         Row::F16(w) => run(

@@ -1,40 +1,13 @@
 //! Operators on rows of activations.
 
 use super::dispatch;
+use super::float::{Row, dot_generic};
 use super::simd::Vector;
 use crate::Isa;
 
 #[inline(always)]
-fn dot_generic<V: Vector>(a: &[f32], b: &[f32]) -> f32 {
-    let n = a.len().min(b.len());
-    let mut s = [V::splat(0.0); 4];
-    let mut i = 0;
-    while i + 4 * V::LANES <= n {
-        for (j, s) in s.iter_mut().enumerate() {
-            let at = i + j * V::LANES;
-            *s = V::load(&a[at..]).fma(V::load(&b[at..]), *s);
-        }
-        i += 4 * V::LANES;
-    }
-    let mut tail = 0.0;
-    while i + V::LANES <= n {
-        s[0] = V::load(&a[i..]).fma(V::load(&b[i..]), s[0]);
-        i += V::LANES;
-    }
-    for j in i..n {
-        tail += a[j] * b[j];
-    }
-    s[0].add(s[1]).add(s[2].add(s[3])).sum() + tail
-}
-
-/// `Σ a·b`.
-pub fn dot(isa: Isa, a: &[f32], b: &[f32]) -> f32 {
-    dispatch!(isa, dot_generic(a: &[f32], b: &[f32]) -> f32)
-}
-
-#[inline(always)]
 fn rms_generic<V: Vector>(x: &[f32], w: &[f32], eps: f32, out: &mut [f32]) {
-    let inv = 1.0 / (dot_generic::<V>(x, x) / x.len() as f32 + eps).sqrt();
+    let inv = 1.0 / (dot_generic::<V>(Row::F32(x), x) / x.len() as f32 + eps).sqrt();
     for ((o, x), w) in out.iter_mut().zip(x).zip(w) {
         *o = w * (x * inv);
     }

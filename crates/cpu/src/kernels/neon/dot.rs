@@ -3,34 +3,29 @@
 use std::arch::aarch64::*;
 use std::arch::asm;
 
-use crate::kernels::dot::{Act, Integer, TILE, tile_generic};
+use crate::kernels::dot::{Act, Integer, TILE, Tile, tile_generic};
 use crate::kernels::simd::Neon;
-use crate::pack::TileFormat;
 
 /// # Safety
 /// The processor must have NEON and the dot-product extension.
 #[target_feature(enable = "neon,dotprod")]
 pub(in crate::kernels) unsafe fn tile_dotprod(
-    f: &TileFormat,
-    cols: usize,
-    tile: &[u8],
+    tile: Tile<'_>,
     x: &[Act<'_>],
     out: &mut [[f32; TILE]],
 ) {
-    tile_generic::<Lanes<true>>(f, cols, tile, x, out);
+    tile_generic::<Lanes<true>>(tile, x, out);
 }
 
 /// # Safety
 /// The processor must have NEON.
 #[target_feature(enable = "neon")]
 pub(in crate::kernels) unsafe fn tile_plain(
-    f: &TileFormat,
-    cols: usize,
-    tile: &[u8],
+    tile: Tile<'_>,
     x: &[Act<'_>],
     out: &mut [[f32; TILE]],
 ) {
-    tile_generic::<Lanes<false>>(f, cols, tile, x, out);
+    tile_generic::<Lanes<false>>(tile, x, out);
 }
 
 /// Integer sums in four vectors of four rows.

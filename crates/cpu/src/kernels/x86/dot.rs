@@ -2,21 +2,14 @@
 
 use std::arch::x86_64::*;
 
-use crate::kernels::dot::{Act, Integer, TILE, tile_generic};
+use crate::kernels::dot::{Act, Integer, TILE, Tile, tile_generic};
 use crate::kernels::simd::Avx2;
-use crate::pack::TileFormat;
 
 /// # Safety
 /// The processor must have AVX2, FMA and F16C.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(in crate::kernels) unsafe fn tile_avx2(
-    f: &TileFormat,
-    cols: usize,
-    tile: &[u8],
-    x: &[Act<'_>],
-    out: &mut [[f32; TILE]],
-) {
-    tile_generic::<Pairs>(f, cols, tile, x, out);
+pub(in crate::kernels) unsafe fn tile_avx2(tile: Tile<'_>, x: &[Act<'_>], out: &mut [[f32; TILE]]) {
+    tile_generic::<Pairs>(tile, x, out);
 }
 
 /// Integer sums by `pmaddubsw`, which multiplies unsigned by signed bytes and adds neighbours in 16 bits.

@@ -12,9 +12,9 @@
 
 use std::arch::x86_64::*;
 
-use crate::kernels::dot::{Act, PANEL, TILE, expand};
+use crate::kernels::dot::{Act, PANEL, TILE, Tile, expand};
 use crate::kernels::simd::Avx512;
-use crate::pack::{STEP, TileFormat};
+use crate::pack::STEP;
 
 /// Bytes between the line in use and the line fetched.
 const AHEAD: usize = 8192;
@@ -22,27 +22,20 @@ const AHEAD: usize = 8192;
 /// # Safety
 /// The processor must have AVX-512 F/BW/VL/VNNI; `tile` and `x` must hold `cols` columns.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,avx2,fma,f16c")]
-pub(in crate::kernels) unsafe fn tile(
-    f: &TileFormat,
-    cols: usize,
-    tile: &[u8],
-    next: Option<&[u8]>,
-    x: &[Act<'_>],
-    out: &mut [[f32; TILE]],
-) {
+pub(in crate::kernels) unsafe fn tile(tile: Tile<'_>, x: &[Act<'_>], out: &mut [[f32; TILE]]) {
     let mut i = 0;
     while i < x.len() {
         let left = x.len() - i;
         // SAFETY: same features, same lengths.
         unsafe {
             if left >= 4 {
-                terms::<4>(f, cols, tile, next, &x[i..], &mut out[i..]);
+                terms::<4>(tile, &x[i..], &mut out[i..]);
                 i += 4;
             } else if left >= 2 {
-                terms::<2>(f, cols, tile, next, &x[i..], &mut out[i..]);
+                terms::<2>(tile, &x[i..], &mut out[i..]);
                 i += 2;
             } else {
-                terms::<1>(f, cols, tile, next, &x[i..], &mut out[i..]);
+                terms::<1>(tile, &x[i..], &mut out[i..]);
                 i += 1;
             }
         }
@@ -50,26 +43,19 @@ pub(in crate::kernels) unsafe fn tile(
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,avx2,fma,f16c")]
-unsafe fn terms<const N: usize>(
-    f: &TileFormat,
-    cols: usize,
-    tile: &[u8],
-    next: Option<&[u8]>,
-    x: &[Act<'_>],
-    out: &mut [[f32; TILE]],
-) {
+unsafe fn terms<const N: usize>(tile: Tile<'_>, x: &[Act<'_>], out: &mut [[f32; TILE]]) {
     let two = !x[0].low.is_empty();
     // SAFETY: same features, same lengths.
     unsafe {
-        match (f.bits, f.group < STEP, two) {
-            (4, _, false) => few::<N, 4, 1, false>(f, cols, tile, next, x, out),
-            (4, _, true) => few::<N, 4, 2, false>(f, cols, tile, next, x, out),
-            (6, false, false) => few::<N, 6, 1, false>(f, cols, tile, next, x, out),
-            (6, false, true) => few::<N, 6, 2, false>(f, cols, tile, next, x, out),
-            (6, true, false) => few::<N, 6, 1, true>(f, cols, tile, next, x, out),
-            (6, true, true) => few::<N, 6, 2, true>(f, cols, tile, next, x, out),
-            (_, _, false) => few::<N, 8, 1, false>(f, cols, tile, next, x, out),
-            (_, _, true) => few::<N, 8, 2, false>(f, cols, tile, next, x, out),
+        match (tile.format.bits, tile.format.group < STEP, two) {
+            (4, _, false) => few::<N, 4, 1, false>(tile, x, out),
+            (4, _, true) => few::<N, 4, 2, false>(tile, x, out),
+            (6, false, false) => few::<N, 6, 1, false>(tile, x, out),
+            (6, false, true) => few::<N, 6, 2, false>(tile, x, out),
+            (6, true, false) => few::<N, 6, 1, true>(tile, x, out),
+            (6, true, true) => few::<N, 6, 2, true>(tile, x, out),
+            (_, _, false) => few::<N, 8, 1, false>(tile, x, out),
+            (_, _, true) => few::<N, 8, 2, false>(tile, x, out),
         }
     }
 }
@@ -111,18 +97,18 @@ pub(super) unsafe fn four<const BITS: u32>(codes: *const u8, four: usize) -> __m
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,avx2,fma,f16c")]
 unsafe fn few<const N: usize, const BITS: u32, const TERMS: usize, const HALF: bool>(
-    f: &TileFormat,
-    cols: usize,
-    tile: &[u8],
-    next: Option<&[u8]>,
+    tile: Tile<'_>,
     x: &[Act<'_>],
     out: &mut [[f32; TILE]],
 ) {
-    let (header, codes) = tile.split_at(f.header_bytes(cols));
+    let (f, cols) = (&tile.format, tile.cols);
+    let (header, codes) = tile.parts();
     let step_bytes = 64 * BITS as usize;
     let end = codes.as_ptr_range().end as usize;
     // Where the lines beyond this tile's end are found.
-    let jump = next.map_or(0, |n| (n.as_ptr() as usize).wrapping_sub(end));
+    let jump = tile
+        .next
+        .map_or(0, |n| (n.as_ptr() as usize).wrapping_sub(end));
     let groups = cols / f.group;
     let steps = (f.group / STEP).max(1);
     let stored = f.stored_zero();
